@@ -181,6 +181,40 @@ static oj_status fill_missing_crs(const struct oj_command *command,
     return OJ_OK;
 }
 
+/* Gives a side whose coordinates have no epoch that of the other side, if their
+ * CRS are otherwise equal. */
+static oj_status fill_missing_epoch(const struct oj_command *command,
+                                    struct oj_source *input,
+                                    struct oj_source *join,
+                                    struct oj_error *err)
+{
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
+                                   "IGNORE_COORDINATE_EPOCH=YES", NULL};
+    const struct oj_source *has;
+    struct oj_source *lacks;
+    double epoch;
+    if (input->srs == NULL || join->srs == NULL ||
+        command->crs == OJ_CRS_IGNORE)
+        return OJ_OK;
+    has = OSRGetCoordinateEpoch(input->srs) > 0.0 ? input : join;
+    lacks = has == input ? join : input;
+    epoch = OSRGetCoordinateEpoch(has->srs);
+    if (!(epoch > 0.0) || OSRGetCoordinateEpoch(lacks->srs) > 0.0 ||
+        !OSRIsSameEx(input->srs, join->srs, options))
+        return OJ_OK;
+    if (command->crs == OJ_CRS_STRICT)
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s layer '%s' has no coordinate epoch, that of the %s "
+                       "layer is %.10g, and -crs strict assumes none; give it "
+                       "one (ogr2ogr -a_coord_epoch), or leave -crs strict out",
+                       lacks->role, lacks->name, has->role, epoch);
+    oj_warn("%s layer '%s' has no coordinate epoch; taken to be %.10g, that of "
+            "the %s layer",
+            lacks->role, lacks->name, epoch, has->role);
+    OSRSetCoordinateEpoch(lacks->srs, epoch);
+    return OJ_OK;
+}
+
 /* Transforms both sides into the CRS of -t_srs. The boxes of -window are given
  * in that CRS. */
 static oj_status transform_both_to_target_crs(const struct oj_command *command,
@@ -343,7 +377,10 @@ oj_status oj_crs_choose(const struct oj_command *command,
     OJ_TRY(
         check_not_geocentric(command, "the join layer's CRS ", join->srs, err));
     if (command->n_windows == 0 && has_shapes)
+    {
         OJ_TRY(fill_missing_crs(command, input, join, err));
+        OJ_TRY(fill_missing_epoch(command, input, join, err));
+    }
     if (!has_shapes && command->t_srs == NULL)
         crs->join = input->srs != NULL ? OSRClone(input->srs) : NULL;
     else if (command->t_srs != NULL)

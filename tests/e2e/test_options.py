@@ -175,17 +175,33 @@ def check_crs_modes():
     fails("-s_srs", "nonsense", "x.gpkg", "utm.gpkg", "utm.gpkg", message="nonsense")
 
 
+def point_at_epoch(name, epoch):
+    """Writes a layer of one point whose CRS has this coordinate epoch; 0: it has none."""
+    srs = crs("EPSG:9000")
+    srs.SetCoordinateEpoch(epoch)
+    dataset = ogr.GetDriverByName("GPKG").CreateDataSource(name)
+    layer = dataset.CreateLayer("points", srs, ogr.wkbPoint)
+    feature = ogr.Feature(layer.GetLayerDefn())
+    feature.SetGeometry(ogr.CreateGeometryFromWkt("POINT (10 60)"))
+    layer.CreateFeature(feature)
+
+
+def check_one_layer_without_epoch():
+    """A layer without a coordinate epoch takes that of the other layer, and is not reprojected."""
+    point_at_epoch("epoch.gpkg", 2010.5)
+    point_at_epoch("none.gpkg", 0)
+    for lacks, sides in (("join", ("epoch.gpkg", "none.gpkg")), ("input", ("none.gpkg", "epoch.gpkg"))):
+        words = ("-max_distance", "1deg", "-overwrite", "epochs.gpkg", *sides)
+        warning = f"{lacks} layer 'points' has no coordinate epoch"
+        r = join(*words)
+        true(f"{warning}; taken to be 2010.5" in r.err and "reprojected" not in r.err, str(r))
+        fails("-crs", "strict", *words, message=[warning, "2010.5"])
+
+
 def check_messages_name_epochs():
     """Two CRS that differ by their epoch alone are not two equal names in a message."""
-    for name, epoch in (("early.gpkg", 2010.5), ("late.gpkg", 2025)):
-        srs = crs("EPSG:9000")
-        srs.SetCoordinateEpoch(epoch)
-        dataset = ogr.GetDriverByName("GPKG").CreateDataSource(name)
-        layer = dataset.CreateLayer("points", srs, ogr.wkbPoint)
-        feature = ogr.Feature(layer.GetLayerDefn())
-        feature.SetGeometry(ogr.CreateGeometryFromWkt("POINT (10 60)"))
-        layer.CreateFeature(feature)
-        srs = dataset = layer = feature = None
+    point_at_epoch("early.gpkg", 2010.5)
+    point_at_epoch("late.gpkg", 2025)
     words = ("-max_distance", "1deg", "out.gpkg", "early.gpkg", "late.gpkg")
     epochs = ["EPSG:9000 at epoch 2010.5", "EPSG:9000 at epoch 2025"]
     fails("-crs", "strict", *words, message=epochs)

@@ -109,6 +109,22 @@ def is_one(left, right):
     return found.pop()
 
 
+@pytest.mark.parametrize("form", ["WKT", "PROJJSON"])
+def test_epochs(form):
+    """Coordinates of two epochs have two CRS; coordinates without an epoch fit each."""
+    crs = pyproj.CRS(9000)
+
+    def at(epoch):
+        if form == "WKT":
+            return f"COORDINATEMETADATA[{crs.to_wkt()},EPOCH[{epoch}]]"
+        return json.dumps({"type": "CoordinateMetadata", "crs": crs.to_json_dict(), "coordinateEpoch": epoch})
+
+    assert is_one(at(2025.5), at(2025.5)) and is_one(at(2025.5), "EPSG:9000")
+    assert not is_one(at(2025.5), at(2010))
+    with pytest.raises(ogrjoin.InvalidError, match="left ITRF2014 at epoch 2025.5 and right ITRF2014 at epoch 2010:"):
+        ogrjoin.join(point(), point(), left_crs=at(2025.5), right_crs=at(2010))
+
+
 @pytest.mark.parametrize("left, right, one", PAIRS)
 def test_package(left, right, one):
     assert is_one(left, right) == one

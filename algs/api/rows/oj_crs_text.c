@@ -47,6 +47,7 @@ struct crs_reading
     /* Identity (AUTHORITY:CODE) of the horizontal part of a compound CRS; "":
      * none. */
     char horizontal[sizeof((struct oj_crs_text *)0)->identity];
+    double epoch; /* of the coordinates, as a year; 0: none is stated */
     struct crs_definition definition; /* not complete if the text is only a
                                          code */
 };
@@ -827,6 +828,19 @@ static void describe_ellipsoid(const struct crs_definition *definition,
 
 /* ---- reading a text ------------------------------------------------------ */
 
+/* Returns the epoch of coordinate metadata as a year, or 0 if there is none. */
+static double read_epoch(const struct oj_crs_tree *tree)
+{
+    int32_t node = -1;
+    double epoch;
+    if (tree->is_json && is_json_type(tree, 0, "CoordinateMetadata"))
+        node = oj_crs_tree_find(tree, 0, "coordinateEpoch");
+    else if (!tree->is_json && oj_crs_tree_is(tree, 0, "COORDINATEMETADATA"))
+        node = oj_crs_tree_child(tree, oj_crs_tree_find(tree, 0, "EPOCH"), 0);
+    epoch = oj_crs_tree_number(tree, node);
+    return epoch > 0.0 && isfinite(epoch) ? epoch : 0.0;
+}
+
 static oj_status describe_crs_of_tree(const struct oj_crs_tree *tree,
                                       const char *whose,
                                       struct crs_reading *out,
@@ -860,6 +874,11 @@ static oj_status describe_crs_of_tree(const struct oj_crs_tree *tree,
         snprintf(text->name, sizeof text->name, "%s", text->identity);
     else if (text->name[0] == '\0')
         snprintf(text->name, sizeof text->name, "unnamed");
+    out->epoch = read_epoch(tree);
+    if (out->epoch > 0.0)
+        snprintf(text->name + strlen(text->name),
+                 sizeof text->name - strlen(text->name), " at epoch %.10g",
+                 out->epoch);
     define_crs(tree, part, text, &out->definition);
     describe_ellipsoid(&out->definition, text);
     identity = out->horizontal[0] != '\0' ? out->horizontal : text->identity;
@@ -1147,6 +1166,8 @@ static oj_status compare_texts(const char *a, const char *b,
     OJ_TRY(read_text(b, "the second CRS", callbacks, &y, err));
     if (x.text.kind == OJ_CRS_KIND_NONE || y.text.kind == OJ_CRS_KIND_NONE)
         *out = x.text.kind == y.text.kind ? OJ_CRS_EQUAL : OJ_CRS_DIFFERENT;
+    else if (x.epoch > 0.0 && y.epoch > 0.0 && x.epoch != y.epoch)
+        *out = OJ_CRS_DIFFERENT;
     else if ((x.text.is_wgs84 && y.text.is_wgs84) || strcmp(a, b) == 0 ||
              are_identities_equal(x.text.identity, y.text.identity) ||
              are_identities_equal(x.horizontal, y.horizontal))

@@ -60,7 +60,8 @@ struct oj_crs_text
                            upper case; "": none */
     char name[256];     /**< name for messages: identity, otherwise name of
                              the CRS, otherwise "unnamed"; "none" if there is
-                             no CRS */
+                             no CRS; with " at epoch 2025.5" if coordinate
+                             metadata state an epoch */
 };
 
 /** Callbacks for what the text of a CRS does not state: the definition of a

@@ -201,7 +201,8 @@ static const struct
      "\"source_crs\":" CUSTOM_JSON "}}",
      OJ_CRS_KIND_PROJECTED, 0, US_FOOT_JSON, "US survey foot", "", "also mine"},
     {"COORDINATEMETADATA[" WGS84_WKT2 "],EPOCH[2016.47]]",
-     OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "", "WGS 84"},
+     OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "",
+     "WGS 84 at epoch 2016.47"},
     {GRADS ",VERTCS[\"NAP\",VDATUM[\"NAP\"],UNIT[\"Meter\",1.0]]",
      OJ_CRS_KIND_GEOGRAPHIC, 0, 0.0157079632679489, "grad", "EPSG:4807",
      "EPSG:4807"},
@@ -298,6 +299,33 @@ compare_both_orders(const char *a, const char *b,
         ck_abort_msg("%s", err.message);
     ck_assert_int_eq((int)there, (int)back);
     return there;
+}
+
+/* Two epochs make two CRS; a text without an epoch fits each. */
+TEST(unit_epochs)
+{
+    static const char *const one[] = {
+        "COORDINATEMETADATA[" WGS84_WKT2 "],EPOCH[2016.5]]",
+        "{\"type\":\"CoordinateMetadata\",\"crs\":{\"type\":"
+        "\"GeographicCRS\",\"id\":{\"authority\":\"EPSG\",\"code\":4326}},"
+        "\"coordinateEpoch\":2016.5}"};
+    static const char *const other[] = {
+        "COORDINATEMETADATA[" WGS84_WKT2 "],EPOCH[2010]]",
+        "{\"type\":\"CoordinateMetadata\",\"crs\":{\"type\":"
+        "\"GeographicCRS\",\"id\":{\"authority\":\"EPSG\",\"code\":4326}},"
+        "\"coordinateEpoch\":2010}"};
+    for (int i = 0; i < 2; i++)
+    {
+        ck_assert_int_eq((int)compare_both_orders(one[i], "EPSG:4326", NULL),
+                         OJ_CRS_EQUAL);
+        for (int k = 0; k < 2; k++)
+        {
+            ck_assert_int_eq((int)compare_both_orders(one[i], one[k], NULL),
+                             OJ_CRS_EQUAL);
+            ck_assert_int_eq((int)compare_both_orders(one[i], other[k], NULL),
+                             OJ_CRS_DIFFERENT);
+        }
+    }
 }
 
 TEST(unit_wgs84_in_all_spellings_is_one)
