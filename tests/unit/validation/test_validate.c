@@ -398,6 +398,26 @@ TEST(every_difference_is_reported)
     ck_assert_str_eq(error.message, "the report is full");
 }
 
+/* The sides and the relation of the answers that are compared. */
+static struct
+{
+    struct oj_flat join, input;
+    struct oj_relation relation;
+} compared;
+
+/* Prepares the comparison of answers for two layers, with the default
+ * relation. */
+static void compare_layers(const struct oj_flat_buf *join,
+                           const struct oj_flat_buf *input)
+{
+    compared.join = oj_flat_buf_view(join);
+    compared.input = oj_flat_buf_view(input);
+    compared.relation = oj_relation_default();
+    v.join_side = &compared.join;
+    v.input = &compared.input;
+    v.relation = &compared.relation;
+}
+
 /* The point is exactly on the slanted edge. In double-double arithmetic it is
  * not, so GEOS locates it in the hole. */
 TEST(rounding_of_geos)
@@ -409,31 +429,25 @@ TEST(rounding_of_geos)
                                   -0.40000010000000003,    0.40000000000000002};
     static const double shell[] = {-2, -2, 2, -2, 2, 2, -2, 2, -2, -2};
     LAYER polygon = {0}, point = {0};
-    struct oj_flat join, input;
-    struct oj_relation relation = oj_relation_default();
     begin(&polygon);
     add_part(&polygon, OJ_PART_POLYGON);
     add_ring(&polygon, 5, shell);
     add_ring(&polygon, 5, hole);
     end(&polygon);
     add_point(&point, 0.099999900000000003, 0.2);
-    join = oj_flat_buf_view(&polygon);
-    input = oj_flat_buf_view(&point);
+    compare_layers(&polygon, &point);
     must(oj_matches_reserve(&a, 1, 1, 0, &error));
     must(oj_matches_reserve(&b, 1, 1, 0, &error));
     a.join_row[0] = b.join_row[0] = 0;
     a.measure[0] = 0.0;
     b.measure[0] = 1e-17;
-    v.join_side = &join;
-    v.input = &input;
-    v.relation = &relation;
     compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 1);
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_different, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], 1);
     ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind), "proved");
-    relation.distance_to = OJ_TO_BOUNDARY;
+    compared.relation.distance_to = OJ_TO_BOUNDARY;
     compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 2);
     a.measure[0] = 1e-17; /* now our distance is wrong */
@@ -449,20 +463,14 @@ TEST(rounding_of_geos)
 TEST(row_with_a_proved_and_a_real_difference)
 {
     LAYER points = {0}, point = {0};
-    struct oj_flat join, input;
-    struct oj_relation relation = oj_relation_default();
     add_point(&points, 3.0, 4.0);
     add_point(&points, 4.0, 3.0);
     add_point(&point, 0.0, 0.0);
-    join = oj_flat_buf_view(&points);
-    input = oj_flat_buf_view(&point);
+    compare_layers(&points, &point);
     make_pairs_of_a_row(&a, 5.0, 5.0);
     make_pairs_of_a_row(&b, 5.5, 5.0);
-    relation.op = OJ_OP_DWITHIN;
-    relation.max_distance = 10.0;
-    v.join_side = &join;
-    v.input = &input;
-    v.relation = &relation;
+    compared.relation.op = OJ_OP_DWITHIN;
+    compared.relation.max_distance = 10.0;
     compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 1);
     ck_assert_int_eq(v.n_rows_different, 0);
@@ -483,21 +491,15 @@ TEST(rounding_of_our_formula)
         1.8, 1.9000000000000001, 1.1, 2.0,
         0.1, 5.300000000000001,  1.8, 1.9000000000000001};
     LAYER lines = {0}, polygons = {0};
-    struct oj_flat join, input;
-    struct oj_relation relation = oj_relation_default();
     const double d = 1.1682513662340108e-16;
     add_line(&lines, 3.2, 2.4000000000000004, 1.2000000000000002, 3.1);
     begin(&polygons);
     add_part(&polygons, OJ_PART_POLYGON);
     add_ring(&polygons, 4, triangle);
     end(&polygons);
-    join = oj_flat_buf_view(&lines);
-    input = oj_flat_buf_view(&polygons);
+    compare_layers(&lines, &polygons);
     must(oj_matches_reserve(&a, 1, 1, 0, &error));
     must(oj_matches_reserve(&b, 1, 1, 0, &error));
-    v.join_side = &join;
-    v.input = &input;
-    v.relation = &relation;
     a.join_row[0] = b.join_row[0] = 0;
     a.measure[0] = d;
     b.measure[0] = 0.0;
@@ -508,16 +510,16 @@ TEST(rounding_of_our_formula)
     ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind),
                      "rounding");
     /* the maximum distance is between the two distances: we lack the pair */
-    relation.op = OJ_OP_DWITHIN;
-    relation.max_distance = 5e-17;
+    compared.relation.op = OJ_OP_DWITHIN;
+    compared.relation.max_distance = 5e-17;
     a.join_row[0] = -1;
     a.measure[0] = NAN;
     compare_answers();
     ck_assert_int_eq(v.n_rows_rounding, 2);
     /* the minimum distance is between the two distances: only we have the
      * pair */
-    relation.max_distance = 1.0;
-    relation.min_distance = 5e-17;
+    compared.relation.max_distance = 1.0;
+    compared.relation.min_distance = 5e-17;
     a.join_row[0] = 0;
     a.measure[0] = d;
     b.join_row[0] = -1;
@@ -527,7 +529,7 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_differences, 0);
     /* these are differences: an error larger than rounding, a missing distance,
      * and a wrong 0 of ours, which must be exact */
-    relation.min_distance = 0.0;
+    compared.relation.min_distance = 0.0;
     b.join_row[0] = 0;
     a.measure[0] = 1e-13;
     b.measure[0] = 0.0;
@@ -545,7 +547,7 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_within_ulps, 0);
     /* a row with a difference of each sort counts only as different */
     add_line(&lines, 3.2, 2.4000000000000004, 1.2000000000000002, 3.1);
-    join = oj_flat_buf_view(&lines);
+    compared.join = oj_flat_buf_view(&lines);
     oj_matches_free(&a);
     oj_matches_free(&b);
     make_pairs_of_a_row(&a, d, 1e-13);
@@ -562,23 +564,17 @@ TEST(rounding_of_our_formula)
 TEST(missing_pair_of_shapes_that_meet)
 {
     LAYER lines = {0}, others = {0};
-    struct oj_flat join, input;
-    struct oj_relation relation = oj_relation_default();
     add_line(&lines, 0, 0, 1, 1);
     add_line(&others, 0, 1, 1, 0);
-    join = oj_flat_buf_view(&lines);
-    input = oj_flat_buf_view(&others);
-    relation.op = OJ_OP_DWITHIN;
-    relation.max_distance = 1.0;
+    compare_layers(&lines, &others);
+    compared.relation.op = OJ_OP_DWITHIN;
+    compared.relation.max_distance = 1.0;
     must(oj_matches_reserve(&a, 1, 1, 0, &error));
     must(oj_matches_reserve(&b, 1, 1, 0, &error));
     a.join_row[0] = -1;
     a.measure[0] = NAN;
     b.join_row[0] = 0;
     b.measure[0] = 0.0;
-    v.join_side = &join;
-    v.input = &input;
-    v.relation = &relation;
     compare_answers();
     ck_assert_int_eq(v.n_within_ulps, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
