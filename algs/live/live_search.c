@@ -7,7 +7,7 @@
 #include "../foundations/base/oj_radix.h"
 #include "../foundations/kernels/oj_segment.h"
 #include "../foundations/kernels/oj_square_limit.h"
-#include "../pairs/selection/oj_ranking.h"
+#include "../pairs/selection/oj_answer_ranking.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 #define OJ_TILED_JOIN_H
 
 #include "../../algs/api/engine/oj_join.h"
-#include "../../algs/pairs/selection/oj_ranking.h"
+#include "../../algs/pairs/selection/oj_answer_ranking.h"
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_side_compared_columns.h"
 

@@ -11,9 +11,9 @@
 #include "../../foundations/relation/oj_is_points_in_polygons.h"
 #include "../../geometry/relate/oj_self_overlap.h"
 #include "../../joins/similar_shapes/oj_densify.h"
+#include "../../pairs/selection/oj_answer_ranking.h"
 #include "../../pairs/selection/oj_class_features.h"
 #include "../../pairs/selection/oj_pair_filter.h"
-#include "../../pairs/selection/oj_ranking.h"
 #include "oj_points_in_overlapping_parts.h"
 
 #include <math.h>

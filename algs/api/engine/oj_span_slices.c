@@ -4,8 +4,8 @@
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/oj_radix.h"
+#include "../../pairs/selection/oj_answer_ranking.h"
 #include "../../pairs/selection/oj_pair_filter.h"
-#include "../../pairs/selection/oj_ranking.h"
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 
 #include <pthread.h>

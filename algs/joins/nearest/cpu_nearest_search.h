@@ -14,8 +14,8 @@
 #include "../../foundations/base/oj_radix.h"
 #include "../../foundations/relation/oj_relation.h"
 #include "../../geometry/rings/cpu_layer_segment_tree.h"
+#include "../../pairs/selection/oj_answer_ranking.h"
 #include "../../pairs/selection/oj_pair_filter.h"
-#include "../../pairs/selection/oj_ranking.h"
 #include "../within/cpu_containing.h"
 
 #define OJ_GROUP 32 /* maximum number of points in a group */

@@ -16,8 +16,8 @@
 
 #include "../../foundations/base/cpu_spatial_order.h"
 #include "../../foundations/relation/oj_index.h"
+#include "oj_answer_ranking.h"
 #include "oj_pair_filter.h"
-#include "oj_ranking.h"
 
 /** State of a thread; its memory is reused from batch to batch. */
 struct oj_row_worker

@@ -12,8 +12,8 @@
 #define OJ_SIMILARITY_BOUND_H
 
 #include "../../foundations/base/cpu_lane_loops.h"
+#include "oj_answer_ranking.h"
 #include "oj_pair_filter.h"
-#include "oj_ranking.h"
 #include "oj_tie_rank_sort.h"
 
 #include <math.h>

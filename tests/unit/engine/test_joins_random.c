@@ -14,8 +14,8 @@
 #include "../run_tests.h"
 
 #include "../../../algs/foundations/base/oj_feature_box.h"
+#include "../../../algs/pairs/selection/oj_answer_ranking.h"
 #include "../../../algs/pairs/selection/oj_pair_filter.h"
-#include "../../../algs/pairs/selection/oj_ranking.h"
 #include "../../../algs/references/geos/geos_pairs.h"
 #include "../../../algs/references/validation/oj_validation.h"
 

@@ -9,8 +9,8 @@
  *  Finished rows go into struct oj_answers, one per thread, in any order; then
  *  oj_answers_to_matches() puts them in the order of the input.
  */
-#ifndef OJ_RANKING_H
-#define OJ_RANKING_H
+#ifndef OJ_ANSWER_RANKING_H
+#define OJ_ANSWER_RANKING_H
 
 #include "../../../flatten/arrays/oj_matches.h"
 #include "../../foundations/relation/oj_pair_budget.h"

@@ -1,4 +1,4 @@
-#include "oj_ranking.h"
+#include "oj_answer_ranking.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_compare.h"
 #include "oj_tie_rank_sort.h"
