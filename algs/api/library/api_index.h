@@ -84,14 +84,14 @@ OJ_MUST_USE oj_status api_layer_share(struct ogrjoin_layer *of,
                                       struct oj_error *err);
 
 /** Finds the columns of a schema that a layer needs; *out must be zeroed.
- * column: name of the geometry column, or NULL (arrow_layout_read()). side:
- * enum api_layer_side; the layer needs the columns that `compared` names for
- * this side. Geometries may be missing if the join does not use them. */
-OJ_MUST_USE oj_status
-api_record_find_columns(const struct ArrowSchema *schema, const char *column,
-                        const struct compared_fields *compared, int side,
-                        const struct oj_relation *relation,
-                        struct arrow_record *out, struct oj_error *err);
+ * column: name of the geometry column, or NULL (arrow_layout_read()). The layer
+ * needs the columns that `compared` names for this side. Geometries may be
+ * missing if the join does not use them. */
+OJ_MUST_USE oj_status api_record_find_columns(
+    const struct ArrowSchema *schema, const char *column,
+    const struct compared_fields *compared, enum api_layer_side side,
+    const struct oj_relation *relation, struct arrow_record *out,
+    struct oj_error *err);
 
 /** Returns 1 if the join does not use geometries. */
 int api_compares_only_attributes(const struct oj_relation *relation);

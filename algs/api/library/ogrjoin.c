@@ -280,7 +280,8 @@ int api_compares_only_attributes(const struct oj_relation *relation)
 oj_status api_record_find_columns(const struct ArrowSchema *schema,
                                   const char *column,
                                   const struct compared_fields *compared,
-                                  int side, const struct oj_relation *relation,
+                                  enum api_layer_side side,
+                                  const struct oj_relation *relation,
                                   struct arrow_record *out,
                                   struct oj_error *err)
 {
@@ -300,13 +301,13 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
 {
     struct compared_fields compared;
     oj_status status;
-    if (settings == NULL || settings->side == API_SIDE_NONE)
+    const enum api_layer_side side = side_of_settings(settings);
+    if (side == API_SIDE_NONE)
         return arrow_layout_read(schema, column, 0, &out->layout, err);
     status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
-        status =
-            api_record_find_columns(schema, column, &compared, settings->side,
-                                    &settings->relation, out, err);
+        status = api_record_find_columns(schema, column, &compared, side,
+                                         &settings->relation, out, err);
     compared_fields_free(&compared);
     return status;
 }

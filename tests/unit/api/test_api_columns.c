@@ -508,6 +508,9 @@ TEST(unit_given_columns)
     struct ogrjoin_index *index = NULL;
     struct ogrjoin_pairs *pairs = NULL;
     struct ogrjoin_settings *s = settings_of("similar", "1,1/2", "none");
+    struct ogrjoin_settings *named =
+        settings_of("similar", "missing:1", "none");
+    struct ogrjoin_index *of_named = NULL;
     struct batch_stream batches = {0};
     struct ArrowArrayStream in = {get_schema, get_next, get_last_error,
                                   release_stream, &batches};
@@ -539,6 +542,12 @@ TEST(unit_given_columns)
     fails(ogrjoin_join(index, one_text, &pairs, &err), OGRJOIN_ERR_ARG,
           "left side: a layer must have a column of texts for each condition "
           "on texts (similar): it has 1, not 2");
+    must(ogrjoin_index_new(one_text, named, &of_named, &err));
+    fails(ogrjoin_join_stream(of_named, &in, NULL, &out, &err), OGRJOIN_ERR_ARG,
+          "left side: similar: the Arrow schema has no column \"missing\"");
+    in.release = release_stream;
+    ogrjoin_index_free(of_named);
+    ogrjoin_settings_free(named);
     ogrjoin_layer_free(one_text);
     fails(ogrjoin_join_stream(index, &in, NULL, &out, &err),
           OGRJOIN_ERR_UNSUPPORTED, "the names of the columns");
