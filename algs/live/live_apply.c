@@ -672,6 +672,8 @@ static oj_status reserve_and_change_pages(struct live_batch *b,
                                           struct oj_error *err)
 {
     oj_status status;
+    b->live->was_rebuilt = 0;
+    live_free_gathered(b->live);
     OJ_TRY(live_batch_deal(b, err));
     begin_change_of_state(b->live);
     status = reserve_room_for_batch(b, err);

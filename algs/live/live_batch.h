@@ -154,6 +154,9 @@ int live_batch_is_rebuild_cheaper(const struct live_batch *b);
 OJ_MUST_USE oj_status live_batch_rebuild(struct live_batch *b,
                                          struct oj_error *err);
 
+/** Frees the memory that rebuilds use again. */
+void live_free_gathered(struct oj_live *live);
+
 /** Step 4 (live_deal.c): deals movers and leavers to buckets, sorts movers by
  *  target, and counts the points that leave each page.
  *  live_batch_clear_leaving() sets these counts to 0 again. */

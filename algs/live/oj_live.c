@@ -43,6 +43,7 @@ void oj_live_free(struct oj_live *live)
     live_ids_free(&live->ids);
     live_blocks_free(&live->blocks);
     oj_free(live->leaving);
+    oj_free(live->gathered);
     pthread_mutex_destroy(&live->writer);
     pthread_mutex_destroy(&live->lock);
     pthread_cond_destroy(&live->was_changed);
@@ -119,7 +120,8 @@ struct oj_live_counts oj_live_count(struct oj_live *live)
         live->blocks.n_blocks * (int64_t)sizeof(struct live_block) +
         state->cap_pages * (int64_t)sizeof *state->page +
         state->cap_nodes * (int64_t)sizeof *state->node +
-        live->cap_leaving * (int64_t)sizeof *live->leaving;
+        live->cap_leaving * (int64_t)sizeof *live->leaving +
+        live->cap_gathered * (int64_t)sizeof *live->gathered;
     pthread_mutex_unlock(&live->writer);
     return counts;
 }

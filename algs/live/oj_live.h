@@ -107,6 +107,11 @@ struct oj_live
     uint32_t *leaving; /**< [cap_leaving] number of points that leave a page; 0
                           between batches */
     int64_t cap_leaving;
+    int was_rebuilt;             /**< 1: the batch before rebuilt the tree */
+    struct live_point *gathered; /**< [cap_gathered] points of a new tree, and
+                                    as many to sort them; NULL between batches
+                                    unless the last two rebuilt the tree */
+    int64_t cap_gathered;
 
     pthread_mutex_t lock; /**< guards the members below, and n_readers */
     pthread_cond_t was_changed;

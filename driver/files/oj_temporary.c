@@ -493,7 +493,10 @@ static oj_status move_output_files_into_place(const struct oj_temporary *t,
     }
     return oj_folder_sync(t->destination_file) == 0
                ? OJ_OK
-               : fail_system(err, "cannot write into folder", t->destination);
+               : fail_system(err,
+                             "the output is complete, but a power failure may "
+                             "undo it: cannot write to disk folder",
+                             t->destination);
 }
 
 oj_status oj_temporary_move(const struct oj_temporary *t, char **old,

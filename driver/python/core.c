@@ -1561,8 +1561,9 @@ static PyObject *make_schema_capsule(struct ArrowArrayStream *stream)
     PyObject *capsule = NULL;
     if (schema == NULL || stream->get_schema(stream, schema) != 0)
         PyErr_NoMemory();
-    else
-        capsule = PyCapsule_New(schema, "arrow_schema", destroy_schema_capsule);
+    else if ((capsule = PyCapsule_New(schema, "arrow_schema",
+                                      destroy_schema_capsule)) == NULL)
+        schema->release(schema);
     if (capsule == NULL)
         free(schema);
     return capsule;

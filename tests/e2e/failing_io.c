@@ -6,7 +6,7 @@
  *                  descriptors do not count
  *  FAILING_CALL    the calls that count: pwrite, write, fwrite, fsync,
  *                  ftruncate, open, rename or unlink; fwrite includes fclose,
- *                  unlink includes unlinkat
+ *                  and the last three include openat, renameat and unlinkat
  *  FAILING_N       number of the call that fails; 0: none
  *  FAILING_ERRNO   errno of the call that fails
  *  FAILING_STICKY  if set, all later calls fail, too
@@ -31,15 +31,17 @@ static int is_in_folder(const char *path)
     return folder != NULL && strncmp(path, folder, strlen(folder)) == 0;
 }
 
+/* Returns 1 if a descriptor is that of the folder, or of a file below it. */
 static int does_descriptor_count(int fd)
 {
     char name[64], path[4096];
     ssize_t n;
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    n = readlink(name, path, sizeof path - 1);
+    n = readlink(name, path, sizeof path - 2);
     if (n <= 0)
         return 0;
-    path[n] = '\0';
+    path[n] = '/';
+    path[n + 1] = '\0';
     return is_in_folder(path);
 }
 
@@ -71,6 +73,13 @@ static int descriptor_fails(const char *call, int fd)
 static int path_fails(const char *call, const char *path)
 {
     return counts(call) && is_in_folder(path) && fails();
+}
+
+/* A name that is relative to the working folder does not count. */
+static int name_fails(const char *call, int folder, const char *name)
+{
+    return name[0] == '/' ? path_fails(call, name)
+                          : descriptor_fails(call, folder);
 }
 
 __attribute__((destructor)) static void write_count(void)
@@ -158,11 +167,19 @@ int rename(const char *from, const char *to)
     return path_fails("rename", to) ? -1 : real(from, to);
 }
 
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+    REAL(int, renameat, int, const char *, int, const char *);
+    return name_fails("rename", to_folder, to)
+               ? -1
+               : real(from_folder, from, to_folder, to);
+}
+
 int renameat2(int from_folder, const char *from, int to_folder, const char *to,
               unsigned flags)
 {
     REAL(int, renameat2, int, const char *, int, const char *, unsigned);
-    return path_fails("rename", to)
+    return name_fails("rename", to_folder, to)
                ? -1
                : real(from_folder, from, to_folder, to, flags);
 }
@@ -176,7 +193,7 @@ int unlink(const char *path)
 int unlinkat(int folder, const char *name, int flags)
 {
     REAL(int, unlinkat, int, const char *, int);
-    return descriptor_fails("unlink", folder) ? -1 : real(folder, name, flags);
+    return name_fails("unlink", folder, name) ? -1 : real(folder, name, flags);
 }
 
 static int is_for_writing(int flags)
@@ -208,6 +225,32 @@ int open64(const char *path, int flags, ...)
     return is_for_writing(flags) && path_fails("open", path)
                ? -1
                : real(path, flags, mode);
+}
+
+int openat(int folder, const char *name, int flags, ...)
+{
+    REAL(int, openat, int, const char *, int, ...);
+    va_list arguments;
+    int mode;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, int);
+    va_end(arguments);
+    return is_for_writing(flags) && name_fails("open", folder, name)
+               ? -1
+               : real(folder, name, flags, mode);
+}
+
+int openat64(int folder, const char *name, int flags, ...)
+{
+    REAL(int, openat64, int, const char *, int, ...);
+    va_list arguments;
+    int mode;
+    va_start(arguments, flags);
+    mode = va_arg(arguments, int);
+    va_end(arguments);
+    return is_for_writing(flags) && name_fails("open", folder, name)
+               ? -1
+               : real(folder, name, flags, mode);
 }
 
 FILE *fopen(const char *path, const char *mode)

@@ -1,5 +1,6 @@
 """join() and scan(): rows, columns, CRS, files, from every kind of side."""
 
+import ctypes
 import datetime as dt
 import os
 import shutil
@@ -633,3 +634,46 @@ def test_geometry_of_a_side_without_geometries(geometry):
         with pytest.raises(ogrjoin.InvalidError, match=words) as raised:
             ogrjoin.join(*sides, "attributes", on="name", geometry=geometry).read_all()
         assert f"name its column with {which}_column" in str(raised.value)
+
+
+class _Mallinfo(ctypes.Structure):
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks")
+        + ("uordblks", "fordblks", "keepcost")
+    ]
+
+
+def bytes_of_rows(which):
+    """Returns the bytes of memory that a join holds before its first rows are read and no
+    longer after it is gone. Allocation number `which` of Python in between fails."""
+    testing = pytest.importorskip("_testcapi")
+    try:
+        info = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        pytest.skip("the C library does not count its memory")
+    info.restype = _Mallinfo
+    side = pa.table({"x": [0.0], "y": [0.0], **{f"{i}" + "x" * 1000: [0.0] for i in range(100)}})
+    joined = ogrjoin.join(side, side, x="x", y="y", right_x="x", right_y="y")
+    rows, joined._next = joined._next[0], None
+    before = info().uordblks + info().hblkhd
+    testing.set_nomemory(which, which + 1)
+    try:
+        found = ogrjoin._core.next_rows(rows)
+    except MemoryError:
+        found = MemoryError
+    finally:
+        testing.remove_mem_hooks()
+    has_failed, found = found is MemoryError, None
+    del rows, joined
+    after = info().uordblks + info().hblkhd
+    return before - after, has_failed
+
+
+def test_rows_without_memory_for_their_capsules():
+    """The schema, some 200 KB here, is released if its capsule cannot be made."""
+    all_bytes = max(bytes_of_rows(1000)[0] for _ in range(3))
+    for which in (0, 1):
+        freed = [bytes_of_rows(which) for _ in range(3)]
+        assert all(has_failed for _, has_failed in freed)
+        assert max(n for n, _ in freed) > all_bytes - 100_000

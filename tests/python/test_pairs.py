@@ -1,6 +1,7 @@
 """pairs() and Index: sides, answers, errors, lifetimes, threads, signals."""
 
 import ctypes
+import datetime
 import gc
 import os
 import signal
@@ -204,6 +205,23 @@ def test_equal_values():
     left = rng.choice(np.array(["a", "b", None], dtype=object), 500)
     equal = (left[:, None] == left[:40]) & (left != None)[:, None]  # noqa: E711
     assert_mask(ogrjoin.pairs((X, Y), boxes, on=(left, left[:40])), inside & equal)
+
+
+def test_durations_are_no_equal_values():
+    """As texts, 1 s and 1000 ms would differ."""
+    seconds, place = np.array([1, 2], "m8[s]"), (np.zeros(2), np.zeros(2))
+    missing = np.array([None, np.timedelta64(1, "s")], dtype=object)
+    numbers = seconds.astype(np.int64)
+    for left, right in (
+        (seconds, seconds.astype("m8[ms]")),
+        (seconds, numbers),
+        (numbers, seconds),
+        (missing, missing),
+        (missing, np.array([None, datetime.timedelta(seconds=1)], dtype=object)),
+    ):
+        with pytest.raises(ogrjoin.UnsupportedError, match="on: durations cannot be compared"):
+            ogrjoin.pairs(place, place, "attributes", on=(left, right))
+    assert len(ogrjoin.pairs(place, place, "attributes", on=(numbers, numbers)).left) == 2
 
 
 def test_index_is_kept():

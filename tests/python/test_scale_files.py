@@ -302,6 +302,56 @@ def test_a_killed_job_leaves_nothing_that_the_next_does_not_remove(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
 
 
+def test_columns_of_views(tmp_path):
+    """take() of pyarrow refuses columns of views."""
+    folders = sides(tmp_path, "boxes", "boxes")
+    for folder in folders:
+        for name in os.listdir(folder):
+            rows = pq.read_table(f"{folder}/{name}", partitioning=None)
+            names = rows.column("name").cast(pa.string())
+            for title, kind in (("t", pa.string_view()), ("b", pa.binary_view())):
+                rows = rows.append_column(title, names.cast(kind))
+            pq.write_table(rows, f"{folder}/{name}", row_group_size=40)
+    for how in ("right", "full"):
+        for memory in (1 << 30, 160000):
+            join_files(*folders, tmp_path / "out", overwrite=True, how=how, task_memory=memory)
+            found = same_files(tmp_path / "out", *folders, how=how)
+            assert pa.types.is_string_view(found.schema.field("t").type)
+
+
+def test_names_are_written_to_disk(tmp_path, monkeypatch):
+    """The names in the new folder are on the disk before it gets its name, and the names
+    beside it before the former output is removed."""
+    rows = table([None], v=[1])
+    events = []
+
+    def sync(descriptor):
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        listed = sorted(os.listdir(path)) if os.path.isdir(path) else []
+        events.append((os.path.basename(path).partition(".ogrjoin-")[2][16:], listed))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    for overwrite in (False, True):
+        output = ParquetOutput(
+            str(tmp_path / "out"), rows.schema, "geometry", overwrite=overwrite
+        )
+        output.begin()
+        name = output.write(0, rows.to_batches())[0]
+        del events[:]
+        output.commit([name])
+        assert events[0] == (".whole", ["part-00000.parquet"])
+        whole = f".out.ogrjoin-{output._job}"
+        assert events[1][1] == [whole, *([f"{whole}.former"] if overwrite else []), "out"]
+        assert len(events) == 2
+    output = ParquetOutput(str(tmp_path / "none"), rows.schema, "geometry")
+    output.begin()
+    del events[:]
+    output.commit([])
+    assert [listed for _, listed in events[1:2]] == [["part-00000.parquet"]] and len(events) == 3
+    ogrjoin.join(rows, rows).to_parquet(tmp_path / "one.parquet")
+    assert "one.parquet" in events[-1][1]
+
+
 def test_only_files_of_attempts_that_count_are_shown(tmp_path):
     rows = table([None], v=[1])
     output = ParquetOutput(str(tmp_path / "out"), rows.schema, "geometry")

@@ -588,6 +588,8 @@ def selected_frames():
         pd.Index(list("pqrs")), pd.Index(list("pqrs"), name="a"),
         pd.date_range("2026-11-30", periods=4), pd.CategoricalIndex(list("pqpq")),
         pd.MultiIndex.from_arrays([[1, 1, 2, 2], list("pqpq")], names=["n", None]),
+        pd.Index(list("pqrs"), name=""),
+        pd.MultiIndex.from_arrays([[1, 1, 2, 2], list("pqpq")], names=["", ""]),
     )  # fmt: skip
     for index in indexes:
         yield points.set_index(index)

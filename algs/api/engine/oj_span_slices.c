@@ -3,6 +3,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
+#include "../../foundations/base/oj_feature_box.h"
 #include "../../foundations/base/oj_radix.h"
 #include "../../pairs/selection/oj_answer_ranking.h"
 #include "../../pairs/selection/oj_pair_filter.h"
@@ -21,6 +22,12 @@
 #define ROWS_PER_TASK 8192 /* maximum rows of a task; all join one slice */
 #define N_SAMPLES 1024     /* rows sampled to estimate the length of spans */
 #define MOST_VISITS 6      /* maximum slices that a row joins, on average */
+
+/* Slices for other relations than intersects, where spans are long: only if a
+ * row joins at most 1 / LEAST_SLICES_PER_VISIT of the slices, and is near at
+ * least 1 / N_SAMPLED of the join side, both on average. */
+#define LEAST_SLICES_PER_VISIT 16
+#define N_SAMPLED 64 /* features sampled of either side */
 
 /* A span is long if it lasts longer than this number of slices of average
  * length. */
@@ -148,7 +155,7 @@ static oj_status gather_features(const struct oj_flat *flat,
 struct slice
 {
     int64_t first, n; /* first position in feature_of, and number of features */
-    int64_t from, until; /* minimum begin and maximum end of the spans */
+    struct oj_span_ranges ends; /* ranges of the begins and ends of the spans */
     struct oj_flat_slice flat;
     struct oj_index *of[OJ_MOST_ENGINES]; /* index of the slice by each engine;
                                              NULL: not built */
@@ -158,7 +165,9 @@ struct slice
  * short spans, ascending by begin, then slices of features with long spans. */
 struct slice_level
 {
-    atomic_int is_made; /* 1: complete; also read without the lock */
+    atomic_int is_made; /* 1: slice, last and feature_of are complete; also read
+                           without the lock */
+    int is_gathered;    /* 1: join_side and the slices of it are complete */
     int64_t n, n_short;
     struct slice *slice;       /* [n] */
     int64_t *last;             /* [n_short] element s: latest end of the spans
@@ -251,10 +260,23 @@ static int64_t middle_duration_of_begins(const struct shared_slices *shared)
                  : 0;
 }
 
+/* Returns the number of a sort key that sorts like a signed number. */
+static uint64_t sortable(int64_t number)
+{
+    return (uint64_t)number ^ UINT64_C(1) << 63;
+}
+
+/* Returns 1 if all spans that intersect fulfil the condition. */
+static int needs_contact_alone(const struct span_slices_index *self)
+{
+    return self->args.relation.spans[self->span].relations ==
+           OJ_SPANS_INTERSECT;
+}
+
 /* Sorts the ordinals of the features with a span into feature_of: first those
- * with short spans, by begin, then those with long spans, by begin. Sets
- * *n_short to the number of short spans. Returns the number of features with a
- * span. */
+ * with short spans, by begin, then those with long spans, by begin. Equal
+ * begins are sorted by end if relations depend on it. Sets *n_short to the
+ * number of short spans. Returns the number of features with a span. */
 static int64_t order_features_by_span(const struct span_slices_index *self,
                                       int64_t n_slices, int32_t *feature_of,
                                       int64_t *n_short, struct oj_error *err,
@@ -263,6 +285,7 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
     const struct oj_flat *flat = self->args.join_side;
     const struct oj_spans *spans = &flat->spans[self->span];
     int64_t most = middle_duration_of_begins(self->shared) / n_slices;
+    int by_end = !needs_contact_alone(self);
     int64_t n = 0, n_long = 0, n_all = flat->n_features;
     struct oj_keyed *keyed = oj_malloc(2 * n_all, sizeof *keyed), *sorted;
     most = most > INT64_MAX / LONG_SPAN ? INT64_MAX : LONG_SPAN * most;
@@ -275,9 +298,15 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
     {
         if (oj_span_is_there(spans, f))
             keyed[n++] = (struct oj_keyed){
-                (uint64_t)spans->from[f] ^ UINT64_C(1) << 63, f};
+                sortable(by_end ? spans->until[f] : spans->from[f]), f};
     }
     sorted = oj_radix_sort(keyed, keyed + n, n);
+    if (by_end)
+    {
+        for (int64_t i = 0; i < n; i++)
+            sorted[i].key = sortable(spans->from[sorted[i].value]);
+        sorted = oj_radix_sort(sorted, sorted == keyed ? keyed + n : keyed, n);
+    }
     *n_short = 0;
     for (int64_t i = 0; i < n; i++)
     {
@@ -310,8 +339,14 @@ static void divide_into_slices(struct slice_level *level, int64_t first,
     }
 }
 
+static void extend_range(int64_t range[2], int64_t number)
+{
+    range[0] = number < range[0] ? number : range[0];
+    range[1] = number > range[1] ? number : range[1];
+}
+
 /* Sorts the features of a slice in tie order, so that their positions are their
- * tie ranks. Sets from and until of the slice. */
+ * tie ranks. Sets the ends of the slice. */
 static oj_status sort_slice_by_tie(const struct span_slices_index *self,
                                    struct slice_level *level,
                                    struct slice *slice, struct oj_error *err)
@@ -320,14 +355,12 @@ static oj_status sort_slice_by_tie(const struct span_slices_index *self,
     int32_t *feature = level->feature_of + slice->first;
     struct oj_keyed *keyed, *sorted;
     OJ_NEW(keyed, 2 * slice->n, err);
-    slice->from = INT64_MAX;
-    slice->until = INT64_MIN;
+    slice->ends =
+        (struct oj_span_ranges){{INT64_MAX, INT64_MIN}, {INT64_MAX, INT64_MIN}};
     for (int64_t i = 0; i < slice->n; i++)
     {
-        int64_t from = spans->from[feature[i]],
-                until = spans->until[feature[i]];
-        slice->from = from < slice->from ? from : slice->from;
-        slice->until = until > slice->until ? until : slice->until;
+        extend_range(slice->ends.from, spans->from[feature[i]]);
+        extend_range(slice->ends.until, spans->until[feature[i]]);
         keyed[i] = (struct oj_keyed){
             (uint64_t)oj_tie_rank(self->args.tie_rank, feature[i]), feature[i]};
     }
@@ -359,17 +392,34 @@ static oj_status fill_slice_level(const struct span_slices_index *self,
         OJ_TRY(sort_slice_by_tie(self, level, &level->slice[s], err));
     for (int64_t s = 0; s < level->n_short; s++)
     {
-        int64_t until = level->slice[s].until;
+        int64_t until = level->slice[s].ends.until[1];
         level->last[s] =
             s > 0 && level->last[s - 1] > until ? level->last[s - 1] : until;
     }
+    level->is_made = 1;
+    return OJ_OK;
+}
+
+static oj_status gather_slices(const struct oj_flat *flat,
+                               struct slice_level *level, struct oj_error *err)
+{
+    int64_t n = 0;
+    for (int64_t s = 0; s < level->n; s++)
+        n += level->slice[s].n;
     OJ_TRY(gather_features(flat, level->feature_of, n, &level->join_side, err));
     for (int64_t s = 0; s < level->n; s++)
         OJ_TRY(oj_flat_slice_make(&level->join_side.flat, level->slice[s].first,
                                   level->slice[s].n, &level->slice[s].flat,
                                   err));
-    level->is_made = 1;
+    level->is_gathered = 1;
     return OJ_OK;
+}
+
+static void free_gathered_slices(struct slice_level *level)
+{
+    for (int64_t s = 0; level->slice != NULL && s < level->n; s++)
+        oj_flat_slice_free(&level->slice[s].flat);
+    free_gathered(&level->join_side);
 }
 
 static void free_indexes(struct oj_index *of[OJ_MOST_ENGINES])
@@ -384,14 +434,11 @@ static void free_indexes(struct oj_index *of[OJ_MOST_ENGINES])
 static void free_slice_level(struct slice_level *level)
 {
     for (int64_t s = 0; level->slice != NULL && s < level->n; s++)
-    {
         free_indexes(level->slice[s].of);
-        oj_flat_slice_free(&level->slice[s].flat);
-    }
+    free_gathered_slices(level);
     oj_free(level->slice);
     oj_free(level->last);
     oj_free(level->feature_of);
-    free_gathered(&level->join_side);
     memset(level, 0, sizeof *level);
 }
 
@@ -429,8 +476,7 @@ static oj_status sort_begins_of_spans(struct span_slices_index *self,
     for (int64_t f = 0; f < flat->n_features; f++)
     {
         if (oj_span_is_there(spans, f))
-            keyed[n++] = (struct oj_keyed){
-                (uint64_t)spans->from[f] ^ UINT64_C(1) << 63, f};
+            keyed[n++] = (struct oj_keyed){sortable(spans->from[f]), f};
     }
     sorted = oj_radix_sort(keyed, keyed + n, n);
     for (int64_t i = 0; i < n; i++)
@@ -487,6 +533,8 @@ struct slices_batch
     const struct span_slices_index *self;
     const struct oj_flat *input;
     struct slice_level *level;
+    int is_by_relation; /* 1: the span of a row overlaps many slices, most of
+                           which the relations exclude */
     int engine;
     int64_t *first; /* [level->n + 1] index in visit of the first row of each
                        slice */
@@ -541,12 +589,71 @@ static int64_t slice_count_of_level(int i)
     return INT64_C(4) << 2 * i;
 }
 
+/* Boxes and numbers of features that are sampled of a side. */
+struct sampled
+{
+    int64_t n, feature[N_SAMPLED];
+    struct oj_box box[N_SAMPLED];
+};
+
+static void sample_features(const struct oj_flat *flat, int has_places,
+                            struct sampled *out)
+{
+    int64_t step = flat->n_features / N_SAMPLED + 1;
+    out->n = 0;
+    for (int64_t f = 0; f < flat->n_features; f += step)
+    {
+        out->feature[out->n] = f;
+        if (has_places)
+            out->box[out->n] = oj_box_of_feature(flat, f);
+        out->n++;
+    }
+}
+
+/* Returns 1 if rows seem to have many candidates, few of which fulfil the
+ * condition on spans: candidates have equal values of -on, and boxes that
+ * intersect, unless the join looks for the nearest features at any distance. */
+static int are_most_candidates_refused(const struct slices_batch *b)
+{
+    const struct oj_relation *relation = &b->self->args.relation;
+    const struct oj_flat *input = b->input, *join = b->self->args.join_side;
+    const struct oj_span_condition *condition = &relation->spans[b->self->span];
+    int has_places = !oj_relation_is_of_equal_attributes(relation) &&
+                     !(oj_op_get(relation->op)->takes & OJ_TAKES_K &&
+                       relation->max_distance == INFINITY);
+    int64_t n_near = 0, n_fulfilled = 0;
+    struct sampled of_input, of_join;
+    sample_features(input, has_places, &of_input);
+    sample_features(join, has_places, &of_join);
+    for (int64_t i = 0; i < of_input.n * of_join.n; i++)
+    {
+        int64_t k = i / of_join.n, m = i % of_join.n;
+        int64_t row = of_input.feature[k], f = of_join.feature[m];
+        n_fulfilled +=
+            oj_span_condition_holds(condition, &input->spans[b->self->span],
+                                    row, &join->spans[b->self->span], f);
+        n_near += (input->on_class == NULL || join->on_class == NULL ||
+                   (input->on_class[row] == join->on_class[f] &&
+                    input->on_class[row] >= 0)) &&
+                  (!has_places ||
+                   oj_box_intersects(&of_input.box[k], &of_join.box[m]));
+    }
+    return n_near * N_SAMPLED >= of_input.n * of_join.n &&
+           n_fulfilled * LEAST_SLICES_PER_VISIT <= of_input.n * of_join.n;
+}
+
 /* Returns the level with the most slices that suits the batch, or -1 to join
- * with the undivided join side. */
-static int choose_slice_level(const struct slices_batch *b)
+ * with the undivided join side. Sets b->is_by_relation. */
+static int choose_slice_level(struct slices_batch *b)
 {
     double share = estimate_join_share_of_row(b);
     int found = -1;
+    if (4.0 * share > 1.5 && !needs_contact_alone(b->self) &&
+        are_most_candidates_refused(b))
+    {
+        b->is_by_relation = 1;
+        share = 0.0;
+    }
     for (int i = 0; i < N_LEVELS; i++)
     {
         int64_t n = slice_count_of_level(i);
@@ -559,14 +666,16 @@ static int choose_slice_level(const struct slices_batch *b)
     return found;
 }
 
-/* Finds the slices with spans that can overlap the span of a row, and
- * increments count[s] for each. Unless visit is NULL, the row is first stored
- * at visit[count[s]]. */
+/* Finds the slices with spans that can fulfil the condition with that of a row,
+ * and increments count[s] for each. Unless visit is NULL, the row is first
+ * stored at visit[count[s]]. */
 static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
                                 int64_t *count, int32_t *visit)
 {
     const struct slice_level *level = b->level;
     const struct oj_spans *spans = &b->input->spans[b->self->span];
+    const struct oj_span_condition *condition =
+        &b->self->args.relation.spans[b->self->span];
     int64_t from = spans->from[row], until = spans->until[row];
     int64_t low = 0, high = level->n_short;
     if (!oj_span_is_there(spans, row))
@@ -574,14 +683,15 @@ static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
     while (low < high)
     {
         int64_t middle = low + (high - low) / 2;
-        if (level->slice[middle].from <= until)
+        if (level->slice[middle].ends.from[0] <= until)
             low = middle + 1;
         else
             high = middle;
     }
     for (int64_t s = level->n_short; s < level->n; s++)
     {
-        if (level->slice[s].from <= until && level->slice[s].until >= from)
+        if (oj_span_condition_may_hold(condition, from, until,
+                                       &level->slice[s].ends))
         {
             if (visit != NULL)
                 visit[count[s]] = (int32_t)row;
@@ -590,7 +700,8 @@ static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
     }
     while (low-- > 0 && level->last[low] >= from)
     {
-        if (level->slice[low].until < from)
+        if (!oj_span_condition_may_hold(condition, from, until,
+                                        &level->slice[low].ends))
             continue;
         if (visit != NULL)
             visit[count[low]] = (int32_t)row;
@@ -775,6 +886,36 @@ static int do_rows_visit_few_slices(const struct slices_batch *b)
     return b->first[b->level->n] <= MOST_VISITS * b->input->n_features;
 }
 
+/* Sets *are_few to 1 if sampled rows have few of the slices, such that the
+ * relations leave out most. */
+static oj_status do_sampled_rows_visit_few_slices(const struct slices_batch *b,
+                                                  int *are_few,
+                                                  struct oj_error *err)
+{
+    int64_t n = b->input->n_features, step = n / N_SAMPLES + 1;
+    int64_t n_rows = 0, n_visits = 0, *count;
+    OJ_NEW_ZEROED(count, b->level->n + 1, err);
+    for (int64_t row = 0; row < n; row += step, n_rows++)
+        visit_slices_of_row(b, row, count, NULL);
+    for (int64_t s = 0; s < b->level->n; s++)
+        n_visits += count[s];
+    oj_free(count);
+    *are_few = n_visits <= MOST_VISITS * n_rows &&
+               n_visits * LEAST_SLICES_PER_VISIT <= b->level->n * n_rows;
+    return OJ_OK;
+}
+
+static oj_status gather_slices_once(struct slices_batch *b,
+                                    struct oj_error *err)
+{
+    oj_status status = OJ_OK;
+    if (!b->level->is_gathered)
+        status = gather_slices(b->self->args.join_side, b->level, err);
+    if (status != OJ_OK)
+        free_gathered_slices(b->level);
+    return status;
+}
+
 /* Builds the level and the indexes that the batch needs, and lists the rows of
  * each slice. *is_worth_it is 0 if rows have so many slices that the undivided
  * join side is faster; indexes are then not built. */
@@ -784,13 +925,21 @@ static oj_status prepare_slices(struct slices_batch *b, int level,
     struct shared_slices *shared = b->self->shared;
     oj_status status;
     OJ_TRY(make_slice_level_once(b, level, err));
+    if (b->is_by_relation)
+    {
+        OJ_TRY(do_sampled_rows_visit_few_slices(b, is_worth_it, err));
+        if (!*is_worth_it)
+            return OJ_OK;
+    }
     OJ_TRY(list_rows_of_slices(b, err));
     *is_worth_it = do_rows_visit_few_slices(b);
     if (!*is_worth_it)
         return OJ_OK;
     pthread_mutex_lock(&shared->lock);
-    status = oj_parallel_try(b->self->args.options.n_threads, b->level->n, 1,
-                             make_index_of_slice, b, err);
+    status = gather_slices_once(b, err);
+    if (status == OJ_OK)
+        status = oj_parallel_try(b->self->args.options.n_threads, b->level->n,
+                                 1, make_index_of_slice, b, err);
     pthread_mutex_unlock(&shared->lock);
     return status;
 }

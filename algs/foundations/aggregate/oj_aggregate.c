@@ -1486,6 +1486,7 @@ static oj_status result_of_sum(const struct oj_aggregates *a,
                               ", or ask for the mean", row, value, err);
 }
 
+/* Rounds twice: the exact sum to a double, then the quotient. */
 static oj_status result_of_mean(const struct oj_aggregates *a,
                                 const uint64_t *state, int c, int64_t n,
                                 double *mean, struct oj_error *err)

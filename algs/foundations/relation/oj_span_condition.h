@@ -91,6 +91,20 @@ oj_span_condition_holds(const struct oj_span_condition *condition,
             1u) != 0;
 }
 
+/** The ranges in which the begins and the ends of several spans are: [0] least,
+ * [1] greatest. Plain values. */
+struct oj_span_ranges
+{
+    int64_t from[2], until[2];
+};
+
+/** Returns 0 if no span with its ends in these ranges can fulfil the condition
+ *  with the span [from, until] of the input. Precondition: the condition needs
+ *  contact. */
+int oj_span_condition_may_hold(const struct oj_span_condition *condition,
+                               int64_t from, int64_t until,
+                               const struct oj_span_ranges *ranges);
+
 /** Returns the condition for exchanged sides: each relation is replaced by its
  *  inverse.
  */

@@ -481,7 +481,6 @@ struct group_search
     int64_t n;
     double (*weight)[OJ_MATCHING_WEIGHTS];
     int64_t *at, *of_row, *join;
-    int64_t cap_weight, cap_at, cap_of_row, cap_join;
 
     /* Graph and matching of one group. */
     int64_t *offset, *chosen;
@@ -581,17 +580,42 @@ static int is_group_matched(const struct group_search *s, int64_t group)
            s->n_pairs[group] <= OJ_ONE_TO_ONE_MOST_GROUP_PAIRS;
 }
 
+/* Returns the maximum number of pairs of a pass. Records in memory take up to
+ * 32 bytes times most_held. A collected pair takes 48 bytes, so half as many
+ * pairs take three quarters of this memory again; the graph of a group, with 20
+ * bytes for each of its pairs, comes on top. A pass has room for any group. */
+static int64_t most_pairs_of_pass(const struct oj_one_to_one *choice)
+{
+    const int64_t most = choice->most_held / 2;
+    return most > OJ_ONE_TO_ONE_MOST_GROUP_PAIRS
+               ? most
+               : OJ_ONE_TO_ONE_MOST_GROUP_PAIRS;
+}
+
+/* Makes room for the pairs of any pass at once: arrays that grow from pass to
+ * pass would grow by half, past most_pairs_of_pass(). */
+static oj_status reserve_pairs_of_passes(const struct oj_one_to_one *choice,
+                                         struct group_search *s,
+                                         struct oj_error *err)
+{
+    const int64_t most = most_pairs_of_pass(choice);
+    int64_t n = 0;
+    for (int64_t group = 0; group < choice->n_join && n < most; group++)
+        n += is_group_matched(s, group) ? s->n_pairs[group] : 0;
+    n = n < most ? n : most;
+    OJ_NEW(s->weight, n, err);
+    OJ_NEW(s->at, n, err);
+    OJ_NEW(s->of_row, n, err);
+    OJ_NEW(s->join, n, err);
+    return OJ_OK;
+}
+
 /* Assigns array ranges to the groups of the next pass, from `first` on, as long
  * as their pairs fit. Returns the first group that does not fit. */
 static int64_t assign_groups_to_pass(const struct oj_one_to_one *choice,
                                      struct group_search *s, int64_t first)
 {
-    /* most_held counts records of 32 bytes. A collected pair takes 48 bytes, so
-     * half as many pairs need no more memory. */
-    const int64_t room = choice->most_held / 2;
-    const int64_t most = room > OJ_ONE_TO_ONE_MOST_GROUP_PAIRS
-                             ? room
-                             : OJ_ONE_TO_ONE_MOST_GROUP_PAIRS;
+    const int64_t most = most_pairs_of_pass(choice);
     int64_t group = first;
     s->n = 0;
     for (; group < choice->n_join; group++)
@@ -611,10 +635,6 @@ static oj_status match_groups_of_pass(struct oj_one_to_one *choice,
                                       int64_t end, struct oj_error *err)
 {
     int64_t at = 0;
-    OJ_ROOM(s->weight, 0, s->n, s->cap_weight, err);
-    OJ_ROOM(s->at, 0, s->n, s->cap_at, err);
-    OJ_ROOM(s->of_row, 0, s->n, s->cap_of_row, err);
-    OJ_ROOM(s->join, 0, s->n, s->cap_join, err);
     s->row = -1;
     OJ_TRY(visit_records(choice, collect_pairs_of_groups, s, err));
     for (int64_t group = first; group < end; group++)
@@ -645,6 +665,7 @@ static oj_status match_all_groups(struct oj_one_to_one *choice,
             choice->n_large_pairs += s->n_pairs[i];
         }
     }
+    OJ_TRY(reserve_pairs_of_passes(choice, s, err));
     while (first < choice->n_join)
     {
         int64_t end = assign_groups_to_pass(choice, s, first);

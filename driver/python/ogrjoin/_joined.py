@@ -139,6 +139,7 @@ class Joined:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
+            sync_folder(os.path.dirname(path) or ".")
         except OSError as error:
             if error.filename != temporary:
                 raise
@@ -147,6 +148,17 @@ class Joined:
         finally:
             if os.path.exists(temporary):
                 os.remove(temporary)
+
+
+def sync_folder(folder: str) -> None:
+    """Writes the names in a folder to disk, so that renamings survive a power failure.
+    Folders that cannot be read, and disks that refuse this for folders, are left out."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _opener_like(path: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, overload
@@ -315,6 +316,14 @@ def _column_of(values: Any) -> tuple[object, object]:
             values = np.zeros(len(values), dtype=np.asarray(list(present)).dtype)
             values[~missing] = list(present)
             kind = values.dtype.kind
+        durations = (datetime.timedelta, np.timedelta64)
+        if any(issubclass(t, durations) for t in set(map(type, present))):
+            kind = "m"
+    if kind == "m":
+        raise UnsupportedError(
+            "on: durations cannot be compared, only numbers, texts, times and binary values: "
+            "convert both sides to numbers of one unit"
+        )
     if kind in "bi":
         return _core.column(len(values), "l", bits, None, values.astype(np.int64))
     if kind == "u":

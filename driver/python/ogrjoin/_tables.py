@@ -122,12 +122,12 @@ class TableSide:
         if _sides.is_geodataframe(side):
             geometry = geometry.name
             side = pa.table(side.to_arrow(index=keeps))
-            self._keep_index(side, names, settings)
+            side = self._keep_index(side, names, settings)
         elif (shapes := _sides.shapely_array(side)) is not None:
             side = _table_of_shapes(shapes, _crs.read_from_side(side), which)
         elif keeps:
             side = pa.Table.from_pandas(side, preserve_index=True)
-            self._keep_index(side, names, settings)
+            side = self._keep_index(side, names, settings)
         elif isinstance(side, tuple) and len(side) == 2:
             x, y = _column_of_numbers(side[0]), _column_of_numbers(side[1])
             _sides.check_length(y, len(x), "y", "x")
@@ -179,15 +179,23 @@ class TableSide:
         settings[f"{which}_crs"] = crs
         return self
 
-    def _keep_index(self, table: Any, names: list[Any], settings: dict[str, Any]) -> None:
+    def _keep_index(self, table: Any, names: list[Any], settings: dict[str, Any]) -> Any:
         """Records which columns of the table are the index of the frame, and adds them
-        to left_select. names: the names of the levels of the index."""
+        to left_select. names: the names of the levels of the index. Returns the table;
+        its levels named "" have the names that pandas gives to levels without a name,
+        since a join renames columns that are named ""."""
         n = len(names)
-        self._index, self._index_names = table.schema.names[-n:] if n else [], list(names)
+        columns = table.schema.names
+        for i in range(n):
+            columns[i - n] = columns[i - n] or f"__index_level_{i}__"
+        if columns != table.schema.names:
+            table = table.rename_columns(columns)
+        self._index, self._index_names = columns[-n:] if n else [], list(names)
         selected = settings.get("left_select")
         if n and selected is not None:
             selected = [selected] if isinstance(selected, str) else list(selected)
             settings["left_select"] = ",".join([*filter(None, selected), *self._index])
+        return table
 
     def set_index(self, frame: Any) -> Any:
         """Returns a frame of joined rows with the index of this side, if it had one."""

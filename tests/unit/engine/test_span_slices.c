@@ -200,6 +200,107 @@ TEST_LOOP(as_filtered, 0, N_JOINS)
     ck_assert(joins[_i].op == OJ_OP_DWITHIN || n_of_slices > 0);
 }
 
+/* Boxes that intersect, whose spans contain each other: the relations exclude
+ * nearly all pairs. */
+static void add_nested(struct oj_flat_buf *buf, int64_t n, int64_t **from,
+                       int64_t **until)
+{
+    *from = oj_malloc(n, sizeof **from);
+    *until = oj_malloc(n, sizeof **until);
+    ck_assert(*from != NULL && *until != NULL);
+    for (int64_t i = 0; i < n; i++)
+    {
+        double x = pick(3);
+        int64_t at = pick(100000);
+        must(oj_flat_buf_add_box(buf, i, x, 0, x + 4, 4, &error));
+        (*from)[i] = at;
+        (*until)[i] = 300000 - at;
+        if (one_in(100))
+            (*until)[i] += pick(3) - 1;
+        if (one_in(200))
+            (*until)[i] = INT64_MAX;
+    }
+}
+
+TEST_LOOP(nested_spans, OJ_SPAN_MEETS, OJ_SPAN_AFTER)
+{
+    const struct oj_options options = {.n_threads = 2};
+    const int64_t n = 4200, n_rows = 1200;
+    struct join_trial t = {0};
+    struct oj_join *join;
+    int64_t *from[2], *until[2];
+    random_state = 900 + (uint64_t)_i;
+    add_nested(&t.join_buf, n, &from[0], &until[0]);
+    add_nested(&t.input_buf, n_rows, &from[1], &until[1]);
+    for (int64_t i = 0; i < n_rows; i += 2)
+    {
+        int64_t f = pick((int)n);
+        from[1][i] = from[0][f];
+        until[1][i] = until[0][f];
+    }
+    t.join = oj_flat_buf_view(&t.join_buf);
+    t.input = oj_flat_buf_view(&t.input_buf);
+    t.join.spans[0] = (struct oj_spans){from[0], until[0]};
+    t.input.spans[0] = (struct oj_spans){from[1], until[1]};
+    t.join.n_spans = t.input.n_spans = 1;
+    t.relation = oj_relation_default();
+    t.relation.op = OJ_OP_INTERSECTS;
+    t.relation.n_spans = 1;
+    t.relation.spans[0].relations = 1u << _i;
+    must(oj_join_open(&t.join, &t.relation, "cpu", &options, &join, &error));
+    check_batch(join, &t);
+    if (_i != OJ_SPAN_DURING && _i != OJ_SPAN_CONTAINS)
+        ck_assert_int_lt(oj_join_stats(join)->n_candidates, n * n_rows / 5);
+    oj_join_close(join);
+    for (int i = 0; i < 2; i++)
+    {
+        oj_free(from[i]);
+        oj_free(until[i]);
+    }
+    trial_free(&t);
+}
+
+static void extend_range(int64_t range[2], int64_t number)
+{
+    if (number < range[0])
+        range[0] = number;
+    if (number > range[1])
+        range[1] = number;
+}
+
+/* Ranges of spans exclude a condition only if none of the spans fulfils it. */
+TEST(relations_of_ranges)
+{
+    int n_excluded = 0;
+    random_state = 12;
+    for (int i = 0; i < 200000; i++)
+    {
+        const struct oj_span_condition condition = {
+            one_in(20) ? OJ_SPANS_INTERSECT : 1u << (OJ_SPAN_MEETS + pick(11))};
+        struct oj_span_ranges ranges = {{9, 0}, {9, 0}};
+        int64_t row[2] = {pick(6), 0}, span[3][2];
+        int may_hold;
+        row[1] = row[0] + pick(4);
+        for (int k = 0; k < 3; k++)
+        {
+            span[k][0] = pick(6);
+            span[k][1] = span[k][0] + pick(4);
+            extend_range(ranges.from, span[k][0]);
+            extend_range(ranges.until, span[k][1]);
+        }
+        may_hold =
+            oj_span_condition_may_hold(&condition, row[0], row[1], &ranges);
+        n_excluded += !may_hold;
+        for (int k = 0; k < 3; k++)
+        {
+            const struct oj_spans a = {&row[0], &row[1]};
+            const struct oj_spans b = {&span[k][0], &span[k][1]};
+            ck_assert(may_hold || !plain_spans_hold(&condition, &a, 0, &b, 0));
+        }
+    }
+    ck_assert_int_gt(n_excluded, 50000);
+}
+
 /* A batch with too many pairs, and a cancelled join. */
 TEST(bounds)
 {

@@ -112,6 +112,45 @@ TEST_LOOP(pages_are_used_again, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
     }
 }
 
+/* Applies a batch that moves n of the points anywhere. */
+static int64_t bytes_after_jumps(struct oj_live *live, int n)
+{
+    batch.n = 0;
+    for (int key = 0; key < n; key++)
+        put_random_change(&batch, &points, BATCH_ANYWHERE, key);
+    (void)apply_and_check(live, &points, &batch);
+    return oj_live_count(live).n_bytes;
+}
+
+/* The points of a new tree are gathered in memory that is kept while batches
+ * rebuild the tree one after the other: not after the first of them, and not
+ * after a batch of few changes. */
+TEST(rebuilds_gather_points_in_kept_memory)
+{
+    struct oj_live *live = NULL;
+    int64_t kept, first, few;
+    memset(&points, 0, sizeof points);
+    points.n_keys = 20000;
+    kept = 2 * points.n_keys * (int64_t)sizeof *live->gathered;
+    ck_assert(oj_live_new(OJ_LIVE_QUADTREE, 2, &live, NULL) == OJ_OK);
+    first = bytes_after_jumps(live, points.n_keys);
+    ck_assert_int_eq(live->cap_gathered, 0);
+    for (int i = 0; i < 3; i++)
+    {
+        const struct live_point *gathered = live->gathered;
+        ck_assert_int_ge(bytes_after_jumps(live, points.n_keys),
+                         kept + first / 2);
+        ck_assert(live->gathered != NULL);
+        ck_assert(i == 0 || live->gathered == gathered);
+    }
+    few = bytes_after_jumps(live, 100);
+    ck_assert_int_eq(live->cap_gathered, 0);
+    ck_assert_int_eq(oj_live_count(live).n_rebuilt, 4);
+    ck_assert_int_ge(bytes_after_jumps(live, points.n_keys), few);
+    ck_assert_int_eq(live->cap_gathered, 0);
+    oj_live_free(live);
+}
+
 /* Cells of points on a line are not divided along the line. A point that moves
  * far from the line is found in its new place, whether it stays in its page or
  * not. */

@@ -23,7 +23,7 @@ from typing import Any, Iterable, Iterator, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from .parts import SideRows
+from .parts import SideRows, take_rows
 from .tiles import by_tile
 
 SCHEMA = pa.schema(
@@ -66,7 +66,7 @@ def pieces(
     kept: list[tuple[int, int, int, Any]] = []
     start, size = 0, 0
     for end in ends.tolist():
-        part = table.take(pa.array(rows[start:end])).combine_chunks()
+        part = take_rows(table, rows[start:end]).combine_chunks()
         for batch in part.to_batches():
             content = batch.serialize()
             first = int(numbers[start])

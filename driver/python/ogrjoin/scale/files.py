@@ -24,7 +24,7 @@ from . import boxes as _boxes
 from .copies import tiles_of_rows
 from .footers import RowGroups, are_nested, read_row_groups
 from .parquet_out import ParquetOutput
-from .parts import MEMORY_OF_BYTES, TASK_MEMORY, SideRows, cut_tile
+from .parts import MEMORY_OF_BYTES, TASK_MEMORY, SideRows, cut_tile, take_rows
 from .tile_join import ROW, HeldSide, TileJoin
 from .tiles import reaches
 
@@ -254,7 +254,7 @@ class FilesPlan:
         for groups in np.array_split(np.arange(len(self.right)), max(1, len(self.right) // 8)):
             table = self.read_right(groups, threads)
             rest = np.flatnonzero(~is_matched[table.column(ROW).to_numpy()])
-            for batch in self.job.unmatched(table.take(pa.array(rest))):
+            for batch in self.job.unmatched(take_rows(table, rest)):
                 yield self.job.unnumbered(batch)
 
 

@@ -29,7 +29,7 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from .._errors import InvalidError
-from .._joined import ROW_GROUP_ROWS, geo_metadata, parquet_writer
+from .._joined import ROW_GROUP_ROWS, geo_metadata, parquet_writer, sync_folder
 from .._scan import extension_of
 from . import boxes as _boxes
 from .footers import open_filesystem
@@ -217,6 +217,8 @@ class ParquetOutput:
             kept = ["part-none.parquet"]
             with filesystem.open_output_stream(f"{temporary}/{kept[0]}") as file:
                 pyarrow.parquet.write_table(self._written_schema().empty_table(), file)
+            if filesystem.type_name == "local":
+                _sync(f"{temporary}/{kept[0]}")
         width = max(5, len(str(len(kept))))  # the order of names is the order of parts
         parts = [f"part-{i:0{width}d}.parquet" for i in range(len(kept))]
         if filesystem.type_name in _OBJECT_STORES:
@@ -230,6 +232,7 @@ class ParquetOutput:
             _copy_permissions(filesystem, folder, whole)
             for name, part in zip(kept, parts):
                 filesystem.move(f"{temporary}/{name}", f"{whole}/{part}")
+            _sync_names(filesystem, whole)
             self._publish(filesystem, folder, whole, former if is_there else None)
         _remove(filesystem, temporary)
 
@@ -239,6 +242,7 @@ class ParquetOutput:
         if former is not None:
             filesystem.move(folder, former)
         filesystem.move(whole, folder)
+        _sync_names(filesystem, folder.rpartition("/")[0] or "/")
         if former is not None:
             _remove(filesystem, former)
 
@@ -261,6 +265,11 @@ def _remove(filesystem: Any, folder: str) -> None:
         filesystem.delete_dir(folder)
     except OSError:
         pass
+
+
+def _sync_names(filesystem: Any, folder: str) -> None:
+    if filesystem.type_name == "local":
+        sync_folder(folder)
 
 
 def _sync(path: str) -> None:

@@ -122,7 +122,7 @@ class SideRows:
             if len(rows):
                 table = _take(self, np.sort(rows), self.schema)
                 place = np.argsort(np.argsort(rows))  # position of rows[i] in the table
-                made.extend(table.take(pa.array(place)).combine_chunks().to_batches())
+                made.extend(take_rows(table, place).combine_chunks().to_batches())
         self.close()
         return made
 
@@ -133,13 +133,27 @@ class SideRows:
             self._file = None
 
 
+_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
+
+def take_rows(rows: Any, numbers: Any) -> Any:
+    """Returns the rows of a table or record batch with these numbers. Columns of the
+    types string_view and binary_view, which take() of pyarrow refuses, are converted
+    to other types and back."""
+    schema = plain = rows.schema
+    for i, field in enumerate(schema):
+        plain = plain.set(i, field.with_type(_WITHOUT_VIEWS.get(field.type, field.type)))
+    taken = rows.cast(plain).take(pa.array(numbers))
+    return taken.cast(schema)
+
+
 def _take(batches: Any, rows: Any, schema: Any) -> Any:
     """Returns a table of the rows with these numbers, ascending, counted over all batches."""
     taken, first = [], 0
     for batch in batches:
         a, b = np.searchsorted(rows, (first, first + len(batch)))
         if b > a:
-            taken.append(batch.take(pa.array(rows[a:b] - first)))
+            taken.append(take_rows(batch, rows[a:b] - first))
         first += len(batch)
     return pa.Table.from_batches(taken, schema=schema)
 
