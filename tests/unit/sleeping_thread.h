@@ -1,5 +1,5 @@
-/** Waits until another thread waits, for tests of the order in which threads wait
- *  for each other. Include once. */
+/** Waits until another thread waits, for tests of the order in which threads
+ * wait for each other. Include once. */
 #ifndef SLEEPING_THREAD_H
 #define SLEEPING_THREAD_H
 
@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A thread stores its number here, at once before the call in which it waits. */
+/* A thread stores its number here, at once before the call in which it waits.
+ */
 static inline void store_thread_number(pid_t *number)
 {
     __atomic_store_n(number, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
