@@ -329,9 +329,16 @@ class Filter:
     def wait_until_all_is_read(self):
         """Waits until the command has taken everything that was sent out of the pipe."""
         end = time.monotonic() + HANG_S
-        while struct.unpack("i", fcntl.ioctl(self.process.stdin, termios.FIONREAD, bytes(4)))[0] > 0:
+        while (self.process.poll() is None
+               and struct.unpack("i", fcntl.ioctl(self.process.stdin, termios.FIONREAD, bytes(4)))[0] > 0):
             true(time.monotonic() < end, "bytes stay in the pipe")
-            time.sleep(0.01)
+            time.sleep(0.002)
+
+    def send_apart(self, text):
+        """Sends a piece that is a batch of its own with -flush 20ms."""
+        self.send(text)
+        self.wait_until_all_is_read()
+        time.sleep(0.03)
 
     def end(self):
         self.process.stdin.close()
@@ -476,7 +483,7 @@ def check_geojson_sequences():
     pretty = [json.dumps(json.loads(line), indent=1) for line in plain]
     for lines, how in ((plain, "{}\n"), (pretty, "\x1e{}\n")):
         for name in ("/vsistdin/", "GeoJSONSeq:/vsistdin/"):
-            f = stream("-flush", "40ms", to="GeoJSONSeq", name=name)
+            f = stream("-flush", "20ms", to="GeoJSONSeq", name=name)
             for i in range(0, 200, 40):
                 f.send("".join(how.format(line) for line in lines[i:i + 40]))
                 f.wait_for(1)  # the first batch ends before the later fields
@@ -526,10 +533,9 @@ def check_first_bytes_in_pieces():
     for name in ("/vsistdin/", "GeoJSONSeq:/vsistdin/"):
         for text in (record + "\n", pretty):
             for pieces in ([b"\xef", b"\xbb\xbf", text], [b"\n", b" ", text]):
-                f = stream("-flush", "40ms", to="GeoJSONSeq", name=name)
+                f = stream("-flush", "20ms", to="GeoJSONSeq", name=name)
                 for piece in pieces:
-                    f.send(piece)
-                    time.sleep(0.1)
+                    f.send_apart(piece)
                 r = f.end()
                 true(r.rc == 0 and r.out.count('"enter"') > 0, f"{name} {pieces}: {r}")
 
@@ -641,8 +647,7 @@ def check_keys_are_texts_in_each_batch():
         f.send(f"id,vehicle,x,y\n1,bus,{x},{y}\n")
         f.wait_for(2)
         for i, row in enumerate(("007", "7", "bus", "007")):
-            f.send(f"{i},{row},{x},{y}\n")
-            time.sleep(0.1)
+            f.send_apart(f"{i},{row},{x},{y}\n")
         r = f.end()
         got = [row["vehicle"] for row in csv.DictReader(r.out.splitlines())]
         same(list(dict.fromkeys(got)), ["bus", "007", "7"], f"{words}: {r}")
@@ -660,8 +665,7 @@ def check_rows_without_names():
         f.send(f"{mark}a,{x},{y}\n")
         f.wait_for(2)
         for text in ("b,,\n", f"c,{x},{y}\n", f"d,,\ne,{x},{y}\n"):
-            f.send(text)
-            time.sleep(0.1)
+            f.send_apart(text)
         r = f.end()
         got = [row["field_1"] for row in csv.DictReader(r.out.splitlines())]
         same((r.rc, list(dict.fromkeys(got))), (0, ["a", "c", "e"]), f"{r}")
@@ -706,8 +710,7 @@ def send_pieces(pieces, *words, to="CSV"):
         f = stream("-flush", "20ms", "-state", "state", *words, to=to)
         try:
             for text in texts:
-                f.send(text)
-                time.sleep(0.1)
+                f.send_apart(text)
             r = f.end()
         except BrokenPipeError:
             r = f.wait()
