@@ -2,6 +2,7 @@
  * features.
  * Kinds: unit, property (compared with GDAL's reading of the file), memory. */
 #include "../layer_copy.h"
+#include "../random_numbers.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/flatgeobuf/oj_flatgeobuf_sort.h"
