@@ -59,7 +59,9 @@ fi
 # machine is busy.
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-5}
 status=0
-ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \
+# One more than there are processors: end-to-end tests wait for pipes, disks and
+# times of files a quarter of their time.
+ctest --test-dir "$build" --output-on-failure -j $(($(nproc) + 1)) \
     --output-junit "$build/junit.xml" "${chosen[@]}" || status=$?
 
 # The first line of the report holds its counts.

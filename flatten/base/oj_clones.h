@@ -14,6 +14,12 @@
 #define OJ_COUNT_CLONES
 #endif
 
+/* A function that is compiled anew for the constants of each call, except in a
+ * file that defines OJ_FEW_COPIES before its includes. */
+#ifdef OJ_FEW_COPIES
+#define OJ_INLINE static inline __attribute__((unused))
+#else
 #define OJ_INLINE static inline __attribute__((always_inline, unused))
+#endif
 
 #endif

@@ -6,12 +6,15 @@ of its own.  A check that raises Skip(why) is left out.  main() counts the check
 ends with 77 if every check of the file was skipped.
 """
 
+import glob
 import hashlib
 import json
 import math
 import os
 import random
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +34,7 @@ DATA = os.environ.get("OGRJOIN_TEST_DATA") or os.path.join(
 )
 IS_LONG = os.environ.get("OGRJOIN_TEST_LONG", "0") not in ("", "0")
 # seconds after which a command counts as hanging; no test depends on speed
-HANG_S = 120
+HANG_S = 300
 
 
 class Skip(Exception):
@@ -99,6 +102,44 @@ def start(*words, env=None, cwd=None, before=()):
     process.words = words
     started.append(process)
     return process
+
+
+def cpu_seconds(process):
+    """Returns the processor time that a process has taken so far. Limits of time are
+    limits of this one, which does not grow while other programs use the machine."""
+    if not os.path.exists("/proc/self/stat"):
+        raise Skip("no /proc")
+    if process.returncode is not None:
+        return 0.0
+    with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+        words = file.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds_of_ended():
+    """Returns the processor time of all processes that have ended and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def hold(process):
+    """Stops a process where it is (SIGSTOP), so that what is tested then still holds when
+    stop() sends its signal. Returns False if the process has ended."""
+    process.send_signal(signal.SIGSTOP)
+    if process.returncode is not None:
+        return False
+    how = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    return how.si_code == os.CLD_STOPPED
+
+
+def stop(process, number):
+    """Sends a signal to a process, which may be held, and waits for its end. Returns the
+    Run, and the processor seconds from the signal to the end."""
+    before = cpu_seconds_of_ended() + cpu_seconds(process)
+    process.send_signal(number)
+    process.send_signal(signal.SIGCONT)
+    r = finish(process)
+    return r, cpu_seconds_of_ended() - before
 
 
 def finish(process):
@@ -305,6 +346,18 @@ class Layer:
 
 def rows(name):
     return Layer(name).rows
+
+
+def n_bytes(pattern):
+    """Returns the size of all files whose paths fit the pattern, also while they come
+    and go."""
+    found = 0
+    for path in glob.glob(pattern):
+        try:
+            found += os.path.getsize(path)
+        except OSError:
+            pass
+    return found
 
 
 def digest(path):

@@ -129,10 +129,10 @@ def check_too_deep():
     same(len(rows("n8.ogrjoin")), 50)
     spec_file("itself.ogrjoin", "itself.ogrjoin", "itself.ogrjoin")
     for name in ("n9.ogrjoin", "n12.ogrjoin", "itself.ogrjoin", name_of("n8.ogrjoin", pair[1])):
-        begin = time.monotonic()
+        begin = time.process_time()
         with Messages() as messages:
             same(gdal.OpenEx(name, gdal.OF_VECTOR), None, name)
-        true(time.monotonic() - begin < 20, name)
+        true(time.process_time() - begin < 20, name)
         same(len(messages.errors), 1, str(messages.all))
         message = "recursively" if name == "itself.ogrjoin" else "more than 8 deep"
         true(message in messages.errors[0], str(messages.all))

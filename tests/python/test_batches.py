@@ -359,8 +359,8 @@ def left():
         closed.append(1)
 batches = index.pairs_batches(left(), "nearest", k=500)
 next(batches)
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     for batch in batches:
         pass
 except KeyboardInterrupt:

@@ -406,12 +406,20 @@ def test_others_run_meanwhile():
 
     thread = threading.Thread(target=count)
     thread.start()
-    start = time.perf_counter()
-    ogrjoin.pairs(tuple(xy), xy.T[::4], "nearest", k=20, threads=1)
-    took = time.perf_counter() - start
+    while counted[0] == 0:
+        time.sleep(0.001)
+    # A thread that must wait for the call counts once at most. On a busy machine even
+    # one that does not wait may run late, so there are several calls.
+    n_meanwhile = 0
+    for _ in range(10):
+        before = counted[0]
+        ogrjoin.pairs(tuple(xy), xy.T[::4], "nearest", k=20, threads=1)
+        n_meanwhile = max(n_meanwhile, counted[0] - before)
+        if n_meanwhile > 20:
+            break
     done.set()
     thread.join()
-    assert counted[0] > 50 * took
+    assert n_meanwhile > 20
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -423,16 +431,16 @@ xy = np.random.default_rng(1).random((200000, 2))
 at = []
 def interrupt():
     time.sleep(0.3)
-    at.append(time.perf_counter())
+    at.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
 index = ogrjoin.Index(xy, threads=1)
 index.pairs(xy[:1], "nearest", k=1000)
-threading.Thread(target=interrupt).start()
 try:
+    threading.Thread(target=interrupt).start()
     index.pairs(xy, "nearest", k=1000)
     print("ended by itself")
 except KeyboardInterrupt:
-    print("interrupted", time.perf_counter() - at[0])
+    print("interrupted", time.process_time() - at[0])
 print(len(index.pairs(xy[:10], "nearest", k=1000)))
 """
     run = subprocess.run(
@@ -444,7 +452,7 @@ print(len(index.pairs(xy[:10], "nearest", k=1000)))
     )
     words = run.stdout.split()
     assert words[0] == "interrupted", run
-    assert float(words[1]) < 2, run  # 0.3 s on an idle machine
+    assert float(words[1]) < 2, run  # seconds of the processor
     assert words[2] == "10000", run
 
 

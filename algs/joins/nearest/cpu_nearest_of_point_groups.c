@@ -1,3 +1,7 @@
+#ifdef __SANITIZE_ADDRESS__
+#define OJ_FEW_COPIES /* otherwise this file takes a minute to compile */
+#endif
+
 #include "cpu_nearest_search.h"
 
 #include "../../../flatten/base/oj_clock.h"

@@ -1,12 +1,16 @@
 /* Several threads use one join. They use copies, whose batches have their own
  * cancel flags, or take turns in the order of their calls.
  * Kind: unit. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* declares syscall() */
+#endif
+
 #include "../references.h"
 
 #include "../run_tests.h"
+#include "../sleeping_thread.h"
 
 #include <pthread.h>
-#include <time.h>
 
 #define N_POINTS 2000
 
@@ -72,6 +76,7 @@ struct taker
     pthread_t thread;
     struct oj_join *join;
     int cancel, number;
+    pid_t thread_number;
     oj_status status;
 };
 
@@ -82,6 +87,7 @@ static void *take_and_give_back(void *user)
 {
     struct taker *taker = user;
     struct oj_join *taken;
+    store_thread_number(&taker->thread_number);
     taker->status = oj_join_acquire(taker->join, &taker->cancel, &taken, NULL);
     if (taker->status != OJ_OK)
         return NULL;
@@ -89,12 +95,6 @@ static void *take_and_give_back(void *user)
         turn[n_turns++] = taker->number;
     oj_join_release(taken);
     return NULL;
-}
-
-static void rest_ms(int ms)
-{
-    const struct timespec t = {0, ms * 1000000L};
-    nanosleep(&t, NULL);
 }
 
 /* Reference backends have no copies, so threads take turns. */
@@ -121,7 +121,7 @@ TEST(turns_in_the_order_of_calls)
         ck_assert_int_eq(pthread_create(&takers[i].thread, NULL,
                                         take_and_give_back, &takers[i]),
                          0);
-        rest_ms(60); /* until the other thread waits */
+        wait_until_thread_sleeps(&takers[i].thread_number);
     }
     __atomic_store_n(&takers[1].cancel, 1, __ATOMIC_RELAXED);
     pthread_join(takers[1].thread, NULL);

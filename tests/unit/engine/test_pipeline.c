@@ -29,9 +29,10 @@ struct fake
     int64_t any_after;
     /* hangs 1: the joiner does not return before hangs_end is 1 */
     int hangs, hangs_end;
-    int late_join;  /* 1: the joiner waits until others have failed */
-    int n_slots;    /* number of slots, set by the first read() */
-    int most_slots; /* value to which read() sets n_slots */
+    int late_join; /* 1: the joiner waits until others have failed */
+    int has_begun, has_failed; /* 1: the joiner has begun, read() has failed */
+    int n_slots;               /* number of slots, set by the first read() */
+    int most_slots;            /* value to which read() sets n_slots */
 
     int64_t n_read, n_joined, n_written; /* numbers of batches, or of their
                                             parts */
@@ -51,6 +52,12 @@ static void sleep_ms(long ms)
     nanosleep(&t, NULL);
 }
 
+static void wait_until_set(const int *flag)
+{
+    while (!__atomic_load_n(flag, __ATOMIC_RELAXED))
+        sleep_ms(1);
+}
+
 static void pause_if(const struct fake *fake, int stage)
 {
     const struct timespec t = {0, 300000};
@@ -68,9 +75,12 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     if (fake->n_read == 0)
         fake->n_slots = fake->most_slots;
     if (fake->late_join && fake->n_read == fake->fail_read)
-        sleep_ms(60); /* wait until the joiner has begun */
+        wait_until_set(&fake->has_begun);
     if (fake->n_read == fake->fail_read)
+    {
+        __atomic_store_n(&fake->has_failed, 1, __ATOMIC_RELAXED);
         return oj_fail(err, OJ_ERR_DATA, "read %lld", (long long)fake->n_read);
+    }
     memset(flat, 0, sizeof *flat);
     if (fake->n_read == fake->n_batches)
         return OJ_OK;
@@ -95,9 +105,13 @@ static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
     const struct oj_flat *flat = part->flat;
     pause_if(fake, 2);
     if (fake->late_join)
-        sleep_ms(300);
-    while (fake->hangs && !__atomic_load_n(&fake->hangs_end, __ATOMIC_RELAXED))
-        sleep_ms(1);
+    {
+        __atomic_store_n(&fake->has_begun, 1, __ATOMIC_RELAXED);
+        wait_until_set(&fake->has_failed);
+        sleep_ms(300); /* until read() has returned, too */
+    }
+    if (fake->hangs)
+        wait_until_set(&fake->hangs_end);
     ck_assert(!pthread_equal(pthread_self(), fake->caller));
     if (fake->n_joined == fake->fail_join)
         return oj_fail(err, OJ_ERR_NOMEM, "join %lld",

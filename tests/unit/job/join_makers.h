@@ -45,6 +45,7 @@ struct maker
     int seed;
     int n_points; /* number of points; 0: N_POINTS */
     int ms;       /* milliseconds that making takes */
+    int is_held;  /* 1: making lasts at least until this is 0 */
     int keep; /* -1: the cache does not keep the side, and jobs do not share it
                */
     oj_status failure;
@@ -86,7 +87,7 @@ static inline oj_status make_side(void *user, struct oj_join_side *side,
     int n = maker->n_points > 0 ? maker->n_points : N_POINTS;
     double end = now_s() + maker->ms / 1000.0;
     __atomic_fetch_add(&maker->n_calls, 1, __ATOMIC_RELAXED);
-    while (now_s() < end)
+    while (now_s() < end || is_raised(&maker->is_held))
     {
         if (is_raised(cancel) || is_raised(maker->cancel))
             return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");
