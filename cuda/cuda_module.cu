@@ -6,8 +6,8 @@ static int is_join_supported(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input)
 {
-    return oj_cuda_index_choose(relation, join_side, input, OJ_CUDA_PAPERS) >=
-           0;
+    return oj_cuda_index_choose_family(relation, join_side, input,
+                                       OJ_CUDA_PAPERS) >= 0;
 }
 
 static const char *name_of_engine_for_join(const struct oj_gpu_index *index,
@@ -15,9 +15,10 @@ static const char *name_of_engine_for_join(const struct oj_gpu_index *index,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)
 {
-    int family = index != NULL ? oj_cuda_index_chosen(index, input)
-                               : oj_cuda_index_choose(relation, join_side,
-                                                      input, OJ_CUDA_PAPERS);
+    int family = index != NULL
+                     ? oj_cuda_index_chosen_family(index, input)
+                     : oj_cuda_index_choose_family(relation, join_side, input,
+                                                   OJ_CUDA_PAPERS);
     return family >= 0 ? oj_cuda_family_at(family)->name : "none";
 }
 
@@ -96,7 +97,7 @@ static oj_status describe_device(int ordinal, struct oj_gpu_device *out,
                        "there is no GPU %d: ogrjoin --devices lists the GPUs",
                        ordinal);
     device.ordinal = ordinal;
-    oj_cuda_thread_aside([&]() { probe_device(&device); });
+    oj_cuda_threads_run_one_on_module([&]() { probe_device(&device); });
     *out = device;
     return OJ_OK;
 }
@@ -127,8 +128,8 @@ static const struct oj_gpu_module module = {
     oj_cuda_index_make_resident,
     oj_cuda_index_join_resident,
     oj_cuda_index_free_resident,
-    oj_cuda_device_of,
-    oj_cuda_order_streams,
+    oj_cuda_resident_device_of_array,
+    oj_cuda_resident_make_stream_wait,
     oj_cuda_live_new,
     oj_cuda_live_apply,
     oj_cuda_live_join,

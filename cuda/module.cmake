@@ -10,11 +10,11 @@ set(OJ_CUDA_SOURCES
   cuda/foundations/device/cuda_scan.cu
   cuda/foundations/device/cuda_device.cu
   cuda/foundations/device/cuda_host_threads.cu
-  cuda/foundations/device/cuda_stage.cu
+  cuda/foundations/device/cuda_pinned_stage.cu
   cuda/foundations/device/cuda_copy.cu
   cuda/foundations/device/cuda_peers.cu
   cuda/foundations/device/cuda_layer.cu
-  cuda/joins/nearest/cuda_segment_cell_tree.cu
+  cuda/joins/nearest/cuda_segment_cells_build.cu
   cuda/joins/nearest/cuda_nearest_segment_of_far_points.cu
   cuda/joins/nearest/cuda_nearest.cu
   cuda/foundations/rings/cuda_cell_tree_start_level.cu
@@ -50,7 +50,7 @@ set(OJ_CUDA_SOURCES
   cuda/foundations/index/cuda_pair_sums.cu
   cuda/foundations/index/cuda_resident_points.cu
   cuda/live/cuda_live_apply.cu
-  cuda/live/cuda_live_find.cu
+  cuda/live/cuda_live_search.cu
   cuda/live/cuda_live_regions.cu
   cuda/live/cuda_live_join.cu
   cuda/live/cuda_live.cu

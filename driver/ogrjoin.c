@@ -24,7 +24,7 @@
 
 /* Reads the options that locate plugins. They must be set before drivers are
  * registered, but GDAL reads --config only afterwards. */
-static void set_early_options(int argc, char **argv)
+static void set_plugin_path_options(int argc, char **argv)
 {
     static const char *const names[] = {"GDAL_DRIVER_PATH", "OGR_DRIVER_PATH",
                                         "GDAL_SKIP", "OGR_SKIP"};
@@ -211,7 +211,7 @@ static int run_program(int argc, char **argv)
         printf("ogrjoin %s, %s\n", oj_version(), GDALVersionInfo("--version"));
         return OJ_EXIT_COMPLETE;
     }
-    set_early_options(argc, argv);
+    set_plugin_path_options(argc, argv);
     GDALAllRegister();
     argc = GDALGeneralCmdLineProcessor(argc, &argv, GDAL_OF_VECTOR);
     if (argc < 1)

@@ -1,11 +1,11 @@
 /** A batch of changes while it is applied, for the files that apply it. The
- * steps are listed in live_apply.c. A mover is a row whose point goes to
+ * steps are listed in live_batch_apply.c. A mover is a row whose point goes to
  * another page or is new. A leaver is a row whose point leaves its page. */
 #ifndef LIVE_BATCH_H
 #define LIVE_BATCH_H
 
 #include "../../flatten/base/oj_parallel.h"
-#include "../foundations/base/oj_radix.h"
+#include "../foundations/base/oj_radix_sort.h"
 #include "oj_live.h"
 
 #include <math.h>
@@ -139,29 +139,29 @@ static inline void live_counts_add(struct oj_live_counts *to,
     to->n_rebuilt += of->n_rebuilt;
 }
 
-/** Steps 1 and 2 (live_classify.c): finds or adds the entries of all rows, and
- *  sets b->place. After an error, live_batch_remove_ids() removes the new
- *  ids. */
-OJ_MUST_USE oj_status live_batch_classify(struct live_batch *b,
-                                          struct oj_error *err);
+/** Steps 1 and 2 (live_batch_classify.c): finds or adds the entries of all
+ * rows, and sets b->place. After an error, live_batch_remove_ids() removes the
+ * new ids. */
+OJ_MUST_USE oj_status live_batch_classify_rows(struct live_batch *b,
+                                               struct oj_error *err);
 void live_batch_remove_ids(struct live_batch *b);
 
 /** Returns 1 if it is cheaper to rebuild the tree than to move points. */
 int live_batch_is_rebuild_cheaper(const struct live_batch *b);
 
-/** Step 3 (live_gather.c): rebuilds the tree from all points as they are after
- *  the batch. */
+/** Step 3 (live_batch_rebuild.c): rebuilds the tree from all points as they are
+ * after the batch. */
 OJ_MUST_USE oj_status live_batch_rebuild(struct live_batch *b,
                                          struct oj_error *err);
 
 /** Frees the memory that rebuilds use again. */
 void live_free_gathered(struct oj_live *live);
 
-/** Step 4 (live_deal.c): deals movers and leavers to buckets, sorts movers by
- *  target, and counts the points that leave each page.
+/** Step 4 (live_batch_buckets.c): deals movers and leavers to buckets, sorts
+ * movers by target, and counts the points that leave each page.
  *  live_batch_clear_leaving() sets these counts to 0 again. */
-OJ_MUST_USE oj_status live_batch_deal(struct live_batch *b,
-                                      struct oj_error *err);
+OJ_MUST_USE oj_status live_batch_distribute_to_buckets(struct live_batch *b,
+                                                       struct oj_error *err);
 void live_batch_clear_leaving(struct live_batch *b, int64_t bucket);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_parallel.h"
-#include "../foundations/base/cpu_spatial_order.h"
+#include "../foundations/base/cpu_morton_order.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -47,7 +47,8 @@ struct build
 /* --- the skeleton ----------------------------------------------------------
  */
 
-static oj_status make_skeleton(struct build *b, struct oj_error *err)
+static oj_status make_coarse_tree_of_sample(struct build *b,
+                                            struct oj_error *err)
 {
     struct live_split coarse = b->split;
     struct live_leaf whole = {
@@ -80,8 +81,8 @@ static oj_status map_children_to_leaves(struct build *b, struct oj_error *err)
 /* --- points to cells -------------------------------------------------------
  */
 
-static int32_t find_skeleton_leaf(const struct build *b,
-                                  const struct live_point *p)
+static int32_t find_coarse_leaf(const struct build *b,
+                                const struct live_point *p)
 {
     const struct live_node *node = b->skeleton.node;
     int32_t at = 0;
@@ -107,14 +108,13 @@ static void count_points_of_slice(int64_t slice, int thread, void *user)
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
-        int32_t cell = find_skeleton_leaf(b, &b->point[i]);
+        int32_t cell = find_coarse_leaf(b, &b->point[i]);
         b->cell_of[i] = (uint16_t)cell;
         count[cell]++;
     }
 }
 
-static void deal_points_of_slice_to_leaves(int64_t slice, int thread,
-                                           void *user)
+static void distribute_slice_to_leaves(int64_t slice, int thread, void *user)
 {
     struct build *b = user;
     int64_t *next = b->start + slice * b->skeleton.n_leaves;
@@ -124,7 +124,8 @@ static void deal_points_of_slice_to_leaves(int64_t slice, int thread,
         b->scratch[next[b->cell_of[i]]++] = b->point[i];
 }
 
-static oj_status deal_points_to_leaves(struct build *b, struct oj_error *err)
+static oj_status distribute_points_to_leaves(struct build *b,
+                                             struct oj_error *err)
 {
     struct live_point *dealt = b->scratch;
     int64_t n_leaves = b->skeleton.n_leaves;
@@ -133,9 +134,8 @@ static oj_status deal_points_to_leaves(struct build *b, struct oj_error *err)
     OJ_NEW_ZEROED(b->start, b->n_slices * n_leaves, err);
     OJ_NEW(b->offset, n_leaves + 1, err);
     oj_parallel_for(b->n_threads, b->n_slices, count_points_of_slice, b);
-    oj_order_slices_to_positions(b->n_slices, n_leaves, b->start, b->offset);
-    oj_parallel_for(b->n_threads, b->n_slices, deal_points_of_slice_to_leaves,
-                    b);
+    oj_order_counts_to_positions(b->n_slices, n_leaves, b->start, b->offset);
+    oj_parallel_for(b->n_threads, b->n_slices, distribute_slice_to_leaves, b);
     b->scratch = b->point;
     b->point = dealt;
     return OJ_OK;
@@ -155,8 +155,8 @@ static int has_crowded_leaf(const struct live_subtree *s)
     return 0;
 }
 
-static oj_status split_skeleton_leaf(int64_t i, int thread, void *user,
-                                     struct oj_error *err)
+static oj_status split_coarse_leaf(int64_t i, int thread, void *user,
+                                   struct oj_error *err)
 {
     struct build *b = user;
     struct live_leaf whole = b->skeleton.leaf[i];
@@ -200,9 +200,9 @@ static void append_subtree(const struct live_subtree *part, uint32_t parent,
     }
 }
 
-static oj_status join_subtrees_of_skeleton(struct build *b,
-                                           struct live_subtree *all,
-                                           struct oj_error *err)
+static oj_status append_subtrees_to_coarse_tree(struct build *b,
+                                                struct live_subtree *all,
+                                                struct oj_error *err)
 {
     const struct live_subtree *s = &b->skeleton;
     int64_t n_nodes = s->n_nodes, n_leaves = 0;
@@ -220,17 +220,17 @@ static oj_status join_subtrees_of_skeleton(struct build *b,
     return OJ_OK;
 }
 
-static oj_status split_by_skeleton(struct build *b, struct live_subtree *all,
-                                   struct oj_error *err)
+static oj_status split_by_coarse_tree(struct build *b, struct live_subtree *all,
+                                      struct oj_error *err)
 {
     OJ_TRY(map_children_to_leaves(b, err));
-    OJ_TRY(deal_points_to_leaves(b, err));
+    OJ_TRY(distribute_points_to_leaves(b, err));
     OJ_NEW_ZEROED(b->part, b->skeleton.n_leaves, err);
     OJ_TRY(oj_parallel_try(b->n_threads, b->skeleton.n_leaves, 1,
-                           split_skeleton_leaf, b, err));
+                           split_coarse_leaf, b, err));
     if (atomic_load(&b->has_reached_depth))
         return OJ_OK;
-    return join_subtrees_of_skeleton(b, all, err);
+    return append_subtrees_to_coarse_tree(b, all, err);
 }
 
 static void free_build(struct build *b)
@@ -254,9 +254,9 @@ static oj_status split_all_points(struct build *b, struct live_subtree *all,
         0, b->n, {-INFINITY, -INFINITY, INFINITY, INFINITY}, LIVE_NONE, 0};
     if (b->n >= LEAST_FOR_SKELETON)
     {
-        OJ_TRY(make_skeleton(b, err));
+        OJ_TRY(make_coarse_tree_of_sample(b, err));
         if (b->skeleton.n_nodes > 0 && b->skeleton.n_leaves <= UINT16_MAX)
-            return split_by_skeleton(b, all, err);
+            return split_by_coarse_tree(b, all, err);
     }
     if (b->n == 0)
         return OJ_OK;
@@ -270,16 +270,16 @@ static oj_status split_all_points(struct build *b, struct live_subtree *all,
  * used. Uniform points fill pages to 0.4 to 0.7. */
 #define LEAST_FILL 0.3
 
-static int64_t pages_of_subtree(const struct live_subtree *s)
+static int64_t count_pages_of_subtree(const struct live_subtree *s)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < s->n_leaves; i++)
-        n += live_pages_of(s->leaf[i].n);
+        n += live_count_pages_of_leaf(s->leaf[i].n);
     return n;
 }
 
 /* Returns why a quadtree does not suit these points, as text for
- * oj_live_explain(). Returns NULL if it suits them. */
+ * oj_live_explain_tree_choice(). Returns NULL if it suits them. */
 static const char *find_fault_of_quadtree(const struct build *b,
                                           const struct live_subtree *s)
 {
@@ -295,7 +295,7 @@ static void write_reason_for_tree(struct oj_live *live, const struct build *b,
                                   const struct live_subtree *s,
                                   const char *fault)
 {
-    double room = (double)pages_of_subtree(s) * LIVE_PAGE_POINTS;
+    double room = (double)count_pages_of_subtree(s) * LIVE_PAGE_POINTS;
     snprintf(live->reason, sizeof live->reason,
              "%s: %s; %lld points fill %.0f %% of the pages",
              b->split.rule->name,
@@ -307,9 +307,9 @@ static void write_reason_for_tree(struct oj_live *live, const struct build *b,
 
 /* Splits all points by the chosen tree. With tree auto, a k-d tree replaces a
  * quadtree that does not suit the points; *fault is then the reason. */
-static oj_status choose_and_split(struct oj_live *live, struct build *b,
-                                  struct live_subtree *all, const char **fault,
-                                  struct oj_error *err)
+static oj_status choose_tree_and_split(struct oj_live *live, struct build *b,
+                                       struct live_subtree *all,
+                                       const char **fault, struct oj_error *err)
 {
     *fault = NULL;
     b->stops_at_depth = live->tree == OJ_LIVE_AUTO;
@@ -370,8 +370,8 @@ static void fill_page_with_points(struct live_ids *ids, struct live_page *page,
             prefetch_entry_of_point(ids, &point[i + AHEAD]);
         entry =
             &ids->entry[p->entry >= 0 ? p->entry : live_ids_find(ids, p->id)];
-        live_entry_set_place(entry, number,
-                             live_page_add(page, p->x, p->y, p->id));
+        live_entry_set_page_and_slot(
+            entry, number, live_page_add_point(page, p->x, p->y, p->id));
     }
 }
 
@@ -405,7 +405,7 @@ static uint32_t make_pages_of_leaf(struct oj_live *live,
                                    uint32_t parent)
 {
     uint32_t first = LIVE_NONE;
-    for (int64_t i = live_pages_of(leaf->n); i > 0; i--)
+    for (int64_t i = live_count_pages_of_leaf(leaf->n); i > 0; i--)
     {
         uint32_t page =
             live_state_new_page(state, live_blocks_take(&live->blocks),
@@ -453,9 +453,10 @@ static uint32_t parent_of_leaf(const struct live_leaf *leaf, uint32_t parent,
                : 4 * (uint32_t)node_of[leaf->parent / 4] + leaf->parent % 4;
 }
 
-void live_place_subtree(struct oj_live *live, struct live_state *state,
-                        const struct live_subtree *subtree, uint32_t parent,
-                        int32_t *node_of, uint32_t *page)
+void live_add_subtree_to_state(struct oj_live *live, struct live_state *state,
+                               const struct live_subtree *subtree,
+                               uint32_t parent, int32_t *node_of,
+                               uint32_t *page)
 {
     make_nodes(state, subtree, parent, node_of);
     for (int64_t i = 0; i < subtree->n_leaves; i++)
@@ -480,7 +481,7 @@ static void fill_state(struct oj_live *live, struct live_state *state,
                        uint32_t *page)
 {
     struct filling f = {live, state, all, point, page};
-    live_place_subtree(live, state, all, LIVE_NONE, node_of, page);
+    live_add_subtree_to_state(live, state, all, LIVE_NONE, node_of, page);
     oj_parallel_slices(live->n_threads, all->n_leaves, LEAVES_AT_ONCE,
                        fill_leaves, &f);
 }
@@ -515,9 +516,9 @@ static oj_status build_state(struct oj_live *live, struct build *b,
     uint32_t *page = NULL;
     const char *fault;
     int64_t n_pages;
-    oj_status status = choose_and_split(live, b, all, &fault, err);
+    oj_status status = choose_tree_and_split(live, b, all, &fault, err);
     OJ_TRY(status);
-    n_pages = pages_of_subtree(all);
+    n_pages = count_pages_of_subtree(all);
     status = live_state_new(&state, err);
     if (status == OJ_OK)
         status = live_state_reserve_pages(state, n_pages, err);

@@ -2,7 +2,7 @@
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_parallel.h"
-#include "../foundations/base/cpu_spatial_order.h"
+#include "../foundations/base/cpu_morton_order.h"
 
 #include <string.h>
 
@@ -110,7 +110,7 @@ static void count_rows_of_slice(int64_t first, int64_t end, void *user)
         count[part_of_row(d, i)]++;
 }
 
-static void deal_rows_of_slice(int64_t first, int64_t end, void *user)
+static void distribute_rows_of_slice(int64_t first, int64_t end, void *user)
 {
     const struct live_dealing *d = user;
     int64_t *next = d->start + first / ROWS_OF_SLICE * d->parts.n;
@@ -118,9 +118,10 @@ static void deal_rows_of_slice(int64_t first, int64_t end, void *user)
         d->parts.row[next[part_of_row(d, i)]++] = (uint32_t)i;
 }
 
-oj_status live_ids_deal(const struct live_ids *ids, int n_threads, int64_t n,
-                        const int64_t *id, struct live_ids_parts *out,
-                        struct oj_error *err)
+oj_status live_ids_distribute_rows(const struct live_ids *ids, int n_threads,
+                                   int64_t n, const int64_t *id,
+                                   struct live_ids_parts *out,
+                                   struct oj_error *err)
 {
     int64_t n_slices = (n + ROWS_OF_SLICE - 1) / ROWS_OF_SLICE;
     int bits = 64 - ids->shift;
@@ -140,8 +141,9 @@ oj_status live_ids_deal(const struct live_ids *ids, int n_threads, int64_t n,
         return oj_fail_nomem(err, n, sizeof *d.parts.row);
     }
     oj_parallel_slices(n_threads, n, ROWS_OF_SLICE, count_rows_of_slice, &d);
-    oj_order_slices_to_positions(n_slices, d.parts.n, d.start, d.parts.offset);
-    oj_parallel_slices(n_threads, n, ROWS_OF_SLICE, deal_rows_of_slice, &d);
+    oj_order_counts_to_positions(n_slices, d.parts.n, d.start, d.parts.offset);
+    oj_parallel_slices(n_threads, n, ROWS_OF_SLICE, distribute_rows_of_slice,
+                       &d);
     oj_free(d.start);
     *out = d.parts;
     return OJ_OK;

@@ -48,8 +48,8 @@ struct live_ids
 
 /** Sets page and slot of the point of an entry. Other threads may look up ids
  *  meanwhile. */
-static inline void live_entry_set_place(struct live_entry *entry, uint32_t page,
-                                        int slot)
+static inline void live_entry_set_page_and_slot(struct live_entry *entry,
+                                                uint32_t page, int slot)
 {
     __atomic_store_n(&entry->page, page, __ATOMIC_RELAXED);
     entry->slot = (uint16_t)slot;
@@ -99,10 +99,11 @@ struct live_ids_parts
 
 /** Deals n rows to parts. The table must have room for the new ids among
  *  them. */
-OJ_MUST_USE oj_status live_ids_deal(const struct live_ids *ids, int n_threads,
-                                    int64_t n, const int64_t *id,
-                                    struct live_ids_parts *out,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status live_ids_distribute_rows(const struct live_ids *ids,
+                                               int n_threads, int64_t n,
+                                               const int64_t *id,
+                                               struct live_ids_parts *out,
+                                               struct oj_error *err);
 
 /** Finds or inserts the ids of all rows and marks their entries. A new id has
  *  the page LIVE_NOWHERE.

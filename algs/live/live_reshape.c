@@ -127,7 +127,7 @@ static oj_status reserve_room_for_round(struct reshape_round *r,
             continue;
         task->first_page = n_leaves;
         for (int64_t k = 0; k < s->n_leaves; k++)
-            n_pages += live_pages_of(s->leaf[k].n);
+            n_pages += live_count_pages_of_leaf(s->leaf[k].n);
         n_nodes += s->n_nodes;
         n_leaves += s->n_leaves;
         n_freed += count_freed_blocks(r, task);
@@ -198,8 +198,9 @@ static void carry_out_tasks_of_round(struct reshape_round *r,
     {
         const struct live_reshape *task = &r->task[i];
         if (task->is_done)
-            live_place_subtree(r->live, r->state, &task->subtree, task->parent,
-                               r->node_of, r->page + task->first_page);
+            live_add_subtree_to_state(r->live, r->state, &task->subtree,
+                                      task->parent, r->node_of,
+                                      r->page + task->first_page);
     }
     oj_parallel_slices(r->n_threads, r->n, TASKS_AT_ONCE, fill_pages_of_tasks,
                        r);
@@ -222,9 +223,10 @@ static void run_reshape_round(struct reshape_round *r, int64_t n_points,
     oj_free(r->node_of);
 }
 
-void live_reshape(struct oj_live *live, struct live_state *state, int n_threads,
-                  const struct live_arrivals *arrivals, int64_t n_promised,
-                  int64_t n, struct live_reshape *task)
+void live_reshape_leaves(struct oj_live *live, struct live_state *state,
+                         int n_threads, const struct live_arrivals *arrivals,
+                         int64_t n_promised, int64_t n,
+                         struct live_reshape *task)
 {
     for (int64_t first = 0, end; first < n; first = end)
     {

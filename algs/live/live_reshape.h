@@ -10,7 +10,7 @@
 #ifndef LIVE_RESHAPE_H
 #define LIVE_RESHAPE_H
 
-#include "../foundations/base/oj_radix.h"
+#include "../foundations/base/oj_radix_sort.h"
 #include "oj_live.h"
 
 /** Points of a batch that arrive in leaves. */
@@ -35,9 +35,9 @@ struct live_reshape
     struct oj_box cell; /**< cell of the subtree */
     uint32_t parent;    /**< 4 * node + child, or LIVE_NONE: the root */
     int depth;
-    int is_done; /**< set by live_reshape() */
+    int is_done; /**< set by live_reshape_leaves() */
 
-    /* The following members are set and used by live_reshape() alone. */
+    /* The following members are set and used by live_reshape_leaves() alone. */
     int64_t at;         /**< index of the task's first point among the points of
                              a round */
     int64_t first_page; /**< index of the subtree's first leaf among the leaves
@@ -55,8 +55,9 @@ void live_free_page(struct oj_live *live, struct live_state *state,
 /** Carries out n tasks, whose leaves are distinct. A task for which memory is
  *  missing has no effect, and its is_done stays 0.
  *  n_promised  number of pages and blocks that must still be free afterwards */
-void live_reshape(struct oj_live *live, struct live_state *state, int n_threads,
-                  const struct live_arrivals *arrivals, int64_t n_promised,
-                  int64_t n, struct live_reshape *task);
+void live_reshape_leaves(struct oj_live *live, struct live_state *state,
+                         int n_threads, const struct live_arrivals *arrivals,
+                         int64_t n_promised, int64_t n,
+                         struct live_reshape *task);
 
 #endif

@@ -3,8 +3,8 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_parallel.h"
 #include "../foundations/base/cpu_lane_loops.h"
-#include "../foundations/base/cpu_spatial_order.h"
-#include "../foundations/base/oj_radix.h"
+#include "../foundations/base/cpu_morton_order.h"
+#include "../foundations/base/oj_radix_sort.h"
 #include "../foundations/kernels/oj_segment.h"
 #include "../foundations/kernels/oj_square_limit.h"
 #include "../pairs/selection/oj_answer_ranking.h"
@@ -615,8 +615,8 @@ oj_status live_search_pairs(const struct live_query *query,
     return status;
 }
 
-int live_search_takes(const struct oj_relation *relation,
-                      const struct oj_flat *input)
+int live_search_supports_join(const struct oj_relation *relation,
+                              const struct oj_flat *input)
 {
     return (relation->op == OJ_OP_NEAREST || relation->op == OJ_OP_DWITHIN) &&
            relation->metric == OJ_METRIC_PLANAR &&
@@ -639,7 +639,7 @@ struct candidate_search
     atomic_llong n;
 };
 
-int live_search_is_local(const struct oj_relation *relation)
+int live_search_needs_near_points_only(const struct oj_relation *relation)
 {
     if (relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_attributes(relation))
@@ -652,15 +652,17 @@ int live_search_is_local(const struct oj_relation *relation)
     return relation->op == OJ_OP_DWITHIN || oj_relation_needs_contact(relation);
 }
 
-enum live_way live_search_choose(const struct live_state *state,
-                                 const struct oj_relation *relation,
-                                 const struct oj_flat *input, int wants_pairs)
+enum live_way live_search_choose_method(const struct live_state *state,
+                                        const struct oj_relation *relation,
+                                        const struct oj_flat *input,
+                                        int wants_pairs)
 {
     int64_t n = state->n_points, n_rows = input->n_features;
-    if (live_search_takes(relation, input) && wants_pairs &&
+    if (live_search_supports_join(relation, input) && wants_pairs &&
         n_rows / ROWS_PER_POINT <= n)
         return LIVE_IN_PAGES;
-    return live_search_is_local(relation) && n_rows * POINTS_PER_ROW <= n
+    return live_search_needs_near_points_only(relation) &&
+                   n_rows * POINTS_PER_ROW <= n
                ? LIVE_BY_CANDIDATES
                : LIVE_BY_ALL;
 }
@@ -681,10 +683,9 @@ static oj_status add_point_of_slot_once(struct candidate_search *c,
     return add_point(to, block->x[slot], block->y[slot], block->id[slot], err);
 }
 
-static oj_status take_points_in_box(struct candidate_search *c,
-                                    const struct oj_box *box,
-                                    struct live_points *to,
-                                    struct oj_error *err)
+static oj_status add_points_in_box(struct candidate_search *c,
+                                   const struct oj_box *box,
+                                   struct live_points *to, struct oj_error *err)
 {
     const struct live_state *state = c->query->state;
     struct descent d;
@@ -741,7 +742,7 @@ static void sift_down(struct reach_search *r)
     }
 }
 
-static void add_farthest(struct reach_search *r, double v)
+static void add_to_k_least_distances(struct reach_search *r, double v)
 {
     int64_t at = r->n;
     if (at == r->k)
@@ -761,7 +762,7 @@ static void add_farthest(struct reach_search *r, double v)
 
 /* Returns the bound as a square, rounded up so that next_nearest_page() can
  * compare with it. */
-static double reach2_of(const struct reach_search *r)
+static double squared_bound_of_search(const struct reach_search *r)
 {
     double v = r->n < r->k ? INFINITY : r->farthest[0];
     return v * v * (1.0 + 8.0 * DBL_EPSILON);
@@ -784,7 +785,8 @@ static oj_status find_reach_of_box(const struct live_query *query,
     OJ_NEW(r.farthest, r.k, err);
     begin_descent(&d, state, box);
     while (status == OJ_OK &&
-           (page = next_nearest_page(&d, state, reach2_of(&r))) != LIVE_NONE)
+           (page = next_nearest_page(&d, state, squared_bound_of_search(&r))) !=
+               LIVE_NONE)
     {
         status = oj_check_cancel(query->cancel, err);
         for (; page != LIVE_NONE; page = state->page[page].next)
@@ -797,7 +799,8 @@ static oj_status find_reach_of_box(const struct live_query *query,
                                        block->y[i]};
                 if (point.x0 == point.x0 &&
                     !(query->relation->exclude_self && block->id[i] == self))
-                    add_farthest(&r, oj_box_max_distance(box, &point));
+                    add_to_k_least_distances(&r,
+                                             oj_box_max_distance(box, &point));
             }
         }
     }
@@ -807,8 +810,8 @@ static oj_status find_reach_of_box(const struct live_query *query,
     return status;
 }
 
-static oj_status take_candidates_of_row(int64_t row, int thread, void *user,
-                                        struct oj_error *err)
+static oj_status add_candidates_of_row(int64_t row, int thread, void *user,
+                                       struct oj_error *err)
 {
     struct candidate_search *c = user;
     const struct oj_relation *r = c->query->relation;
@@ -831,7 +834,7 @@ static oj_status take_candidates_of_row(int64_t row, int thread, void *user,
         reach = r->op == OJ_OP_DWITHIN || most < reach ? most : reach;
         box = oj_box_widened(&box, reach);
     }
-    return take_points_in_box(c, &box, &c->of[thread], err);
+    return add_points_in_box(c, &box, &c->of[thread], err);
 }
 
 static oj_status unite_candidates_of_threads(struct candidate_search *c,
@@ -865,7 +868,7 @@ oj_status live_search_candidates(const struct live_query *query, int64_t most,
         status = oj_fail_nomem(err, n_words, sizeof *c.is_taken);
     if (status == OJ_OK)
         status = oj_parallel_try(query->n_threads, query->input->n_features,
-                                 ROWS_AT_ONCE, take_candidates_of_row, &c, err);
+                                 ROWS_AT_ONCE, add_candidates_of_row, &c, err);
     *are_all = status == OJ_OK && c.n > most;
     if (status == OJ_OK && !*are_all)
         status = unite_candidates_of_threads(&c, &points, err);

@@ -50,7 +50,7 @@ OJ_MUST_USE oj_status live_search_list_points(const struct live_state *state,
 
 /** Returns 1 if only kept points near a feature can be in pairs with it, so
  *  that live_search_candidates() need not return all points. */
-int live_search_is_local(const struct oj_relation *relation);
+int live_search_needs_near_points_only(const struct oj_relation *relation);
 
 /** Returns the points that can be in pairs of the query: points within reach of
  *  the box of a feature, or among its k nearest. If there are more than `most`,
@@ -76,8 +76,8 @@ void live_pairs_free(struct live_pairs *pairs);
 
 /** Returns 1 if live_search_pairs() supports the join: nearest and dwithin of
  *  single points by planar distances, without compared columns. */
-int live_search_takes(const struct oj_relation *relation,
-                      const struct oj_flat *input);
+int live_search_supports_join(const struct oj_relation *relation,
+                              const struct oj_flat *input);
 
 /** Ways to join with a kept index; all give equal pairs. */
 enum live_way
@@ -91,9 +91,10 @@ enum live_way
  *  the fastest. wants_pairs is 1 if only the pairs are wanted, without picks or
  *  values.
  */
-enum live_way live_search_choose(const struct live_state *state,
-                                 const struct oj_relation *relation,
-                                 const struct oj_flat *input, int wants_pairs);
+enum live_way live_search_choose_method(const struct live_state *state,
+                                        const struct oj_relation *relation,
+                                        const struct oj_flat *input,
+                                        int wants_pairs);
 
 /** Finds all pairs of the query. */
 OJ_MUST_USE oj_status live_search_pairs(const struct live_query *query,

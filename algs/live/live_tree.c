@@ -101,8 +101,8 @@ oj_status live_state_reserve_nodes(struct live_state *state, int64_t more,
     return OJ_OK;
 }
 
-void live_state_locate(const struct live_state *state, int n,
-                       struct live_located *located)
+void live_state_locate_points(const struct live_state *state, int n,
+                              struct live_located *located)
 {
     int n_open = state->root >= 0 ? n : 0;
     for (int i = 0; i < n; i++)
@@ -255,7 +255,7 @@ void live_state_free(struct live_state *state)
 /* --- pages -----------------------------------------------------------------
  */
 
-int live_page_add(struct live_page *page, double x, double y, int64_t id)
+int live_page_add_point(struct live_page *page, double x, double y, int64_t id)
 {
     struct live_block *block = page->block;
     int slot = page->first_hole;
@@ -271,7 +271,7 @@ int live_page_add(struct live_page *page, double x, double y, int64_t id)
     return slot;
 }
 
-void live_page_remove(struct live_page *page, int slot)
+void live_page_remove_point(struct live_page *page, int slot)
 {
     page->block->x[slot] = NAN;
     page->block->id[slot] = page->first_hole;

@@ -143,8 +143,8 @@ struct live_located
 };
 
 /** Finds the leaves that contain n <= LIVE_LOCATED_AT_ONCE places. */
-void live_state_locate(const struct live_state *state, int n,
-                       struct live_located *located);
+void live_state_locate_points(const struct live_state *state, int n,
+                              struct live_located *located);
 
 /** Makes an empty state. */
 OJ_MUST_USE oj_status live_state_new(struct live_state **out,
@@ -179,7 +179,7 @@ void live_state_set_child(struct live_state *state, uint32_t parent,
 void live_state_free(struct live_state *state);
 
 /** Puts a point into a page, which must have room; returns the slot. */
-int live_page_add(struct live_page *page, double x, double y, int64_t id);
+int live_page_add_point(struct live_page *page, double x, double y, int64_t id);
 
 /** Extends a box to include `by`. Several threads may extend a box at once; the
  *  result does not depend on their order. */
@@ -204,7 +204,7 @@ void live_state_extend_covers(struct live_state *state, uint32_t parent,
                               const struct oj_box *box);
 
 /** Removes the point of a slot, which becomes a hole. */
-void live_page_remove(struct live_page *page, int slot);
+void live_page_remove_point(struct live_page *page, int slot);
 
 /* --- blocks ----------------------------------------------------------------
  */

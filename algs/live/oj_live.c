@@ -126,7 +126,7 @@ struct oj_live_counts oj_live_count(struct oj_live *live)
     return counts;
 }
 
-void oj_live_explain(struct oj_live *live, char *text, size_t size)
+void oj_live_explain_tree_choice(struct oj_live *live, char *text, size_t size)
 {
     pthread_mutex_lock(&live->writer);
     snprintf(text, size, "%s", live->reason);

@@ -74,7 +74,7 @@ struct oj_live_counts oj_live_count(struct oj_live *live);
 
 /** Writes the kind of tree in use, and why it was chosen, as a zero-terminated
  *  text. */
-void oj_live_explain(struct oj_live *live, char *text, size_t size);
+void oj_live_explain_tree_choice(struct oj_live *live, char *text, size_t size);
 
 /** Precondition: no thread holds a state of the index. Accepts NULL. */
 void oj_live_free(struct oj_live *live);
@@ -147,9 +147,10 @@ OJ_MUST_USE oj_status live_rebuild(struct oj_live *live, int64_t n,
  *  the points into the pages. The state must have room for all of them.
  *  node_of  [nodes of the subtree] set to the number of each node in the state
  *  page     [leaves] set to the first page of each leaf */
-void live_place_subtree(struct oj_live *live, struct live_state *state,
-                        const struct live_subtree *subtree, uint32_t parent,
-                        int32_t *node_of, uint32_t *page);
+void live_add_subtree_to_state(struct oj_live *live, struct live_state *state,
+                               const struct live_subtree *subtree,
+                               uint32_t parent, int32_t *node_of,
+                               uint32_t *page);
 
 /** Puts the points of a leaf into its pages, the chain from `page` on, and sets
  *  the entries of their ids. Threads may fill different leaves at once. */
@@ -158,7 +159,7 @@ void live_fill_leaf(struct oj_live *live, struct live_state *state,
                     const struct live_point *point, uint32_t page);
 
 /** Returns the number of pages of a leaf with n points. */
-static inline int64_t live_pages_of(int64_t n)
+static inline int64_t live_count_pages_of_leaf(int64_t n)
 {
     return (n + LIVE_PAGE_POINTS - 1) / LIVE_PAGE_POINTS;
 }

@@ -45,7 +45,8 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
                        "the papers' methods on a GPU do not support "
                        "within_time and during: use the backend cuda");
     index->args = *args;
-    OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
+    OJ_TRY(oj_gpu_find_devices(&args->options, &index->module, &options.gpus,
+                               err));
     return index->module->papers_index(method, args->join_side, args->tie_rank,
                                        relation, &options, &index->on_gpu,
                                        stats, err);
@@ -65,24 +66,26 @@ static oj_status join_on_gpu(struct oj_index *wrapped,
 
 #define PAPERS(method_name, takes_it, method)                                  \
     {                                                                          \
-        .name = method_name, .takes = takes_it,                                \
+        .name = method_name, .supports = takes_it,                             \
         .index_size = sizeof(struct cuda_lists_index), .build = build_on_gpu,  \
         .join = join_on_gpu, .free_side = free_paper_index, .variant = method  \
     }
 
 const struct oj_engine oj_cuda_lists_engine =
-    PAPERS("cuda_lists", oj_similar_takes, OJ_GPU_LISTS);
-const struct oj_engine oj_cuda_size_blocks_engine =
-    PAPERS("cuda_size_blocks", oj_similar_takes, OJ_GPU_SIZE_BLOCKS);
+    PAPERS("cuda_lists", oj_similar_supports_text_join, OJ_GPU_LISTS);
+const struct oj_engine oj_cuda_size_blocks_engine = PAPERS(
+    "cuda_size_blocks", oj_similar_supports_text_join, OJ_GPU_SIZE_BLOCKS);
 const struct oj_engine oj_cuda_zlists_engine =
-    PAPERS("cuda_zlists", oj_zlists_takes, OJ_GPU_ZLISTS);
+    PAPERS("cuda_zlists", oj_zlists_supports_join, OJ_GPU_ZLISTS);
 const struct oj_engine oj_cuda_cut_points_engine =
     PAPERS("cuda_cut_points", NULL, OJ_GPU_CUT_POINTS);
-const struct oj_engine oj_cuda_gpics_quadtree_engine =
-    PAPERS("cuda_gpics_quadtree", oj_gpics_takes, OJ_GPU_GPICS_QUADTREE);
+const struct oj_engine oj_cuda_gpics_quadtree_engine = PAPERS(
+    "cuda_gpics_quadtree", oj_gpics_supports_join, OJ_GPU_GPICS_QUADTREE);
 const struct oj_engine oj_cuda_gpics_kdtree_engine =
-    PAPERS("cuda_gpics_kdtree", oj_gpics_takes, OJ_GPU_GPICS_KDTREE);
-const struct oj_engine oj_cuda_gpics_quadtree_single_engine = PAPERS(
-    "cuda_gpics_quadtree_single", oj_gpics_takes, OJ_GPU_GPICS_QUADTREE_SINGLE);
-const struct oj_engine oj_cuda_gpics_kdtree_single_engine = PAPERS(
-    "cuda_gpics_kdtree_single", oj_gpics_takes, OJ_GPU_GPICS_KDTREE_SINGLE);
+    PAPERS("cuda_gpics_kdtree", oj_gpics_supports_join, OJ_GPU_GPICS_KDTREE);
+const struct oj_engine oj_cuda_gpics_quadtree_single_engine =
+    PAPERS("cuda_gpics_quadtree_single", oj_gpics_supports_join,
+           OJ_GPU_GPICS_QUADTREE_SINGLE);
+const struct oj_engine oj_cuda_gpics_kdtree_single_engine =
+    PAPERS("cuda_gpics_kdtree_single", oj_gpics_supports_join,
+           OJ_GPU_GPICS_KDTREE_SINGLE);

@@ -255,9 +255,9 @@ static oj_status list_hits_of_page(const struct gpics_index *self,
     return OJ_OK;
 }
 
-static oj_status read_leaves_of_row(const struct gpics_index *self,
-                                    struct gpics_worker *worker, int64_t row,
-                                    double reach, struct oj_error *err)
+static oj_status search_leaves_of_row(const struct gpics_index *self,
+                                      struct gpics_worker *worker, int64_t row,
+                                      double reach, struct oj_error *err)
 {
     const struct gpics_tree *tree = &self->tree;
     struct gpics_query query = query_of_row(self, row, reach);
@@ -291,7 +291,7 @@ static oj_status search_single_row(struct oj_row_index *shared,
     for (;;)
     {
         worker->n_hits = 0;
-        OJ_TRY(read_leaves_of_row(self, worker, row, reach, err));
+        OJ_TRY(search_leaves_of_row(self, worker, row, reach, err));
         if (is_row_answered(self, row, reach, worker->n_hits))
             break;
         reach = enlarge_reach(self, reach);
@@ -369,8 +369,8 @@ static oj_status list_rows_of_leaves(struct gpics_index *self,
     return OJ_OK;
 }
 
-static oj_status register_open_rows(struct gpics_index *self,
-                                    struct oj_error *err)
+static oj_status register_unanswered_rows(struct gpics_index *self,
+                                          struct oj_error *err)
 {
     for (int t = 0; t < self->shared.n_threads; t++)
     {
@@ -496,8 +496,8 @@ static oj_status visit_leaves(struct gpics_index *self,
 
 /* Stores the hits of the rows that are answered in self->found, row by row. The
  * other rows stay open, with a larger radius for the next round. */
-static oj_status close_answered_rows(struct gpics_index *self,
-                                     struct oj_error *err)
+static oj_status store_hits_of_answered_rows(struct gpics_index *self,
+                                             struct oj_error *err)
 {
     const int64_t n_before = self->n_all_found;
     int64_t n_open = 0;
@@ -527,7 +527,8 @@ static oj_status close_answered_rows(struct gpics_index *self,
     return OJ_OK;
 }
 
-static oj_status open_all_rows(struct gpics_index *self, struct oj_error *err)
+static oj_status list_all_rows_as_unanswered(struct gpics_index *self,
+                                             struct oj_error *err)
 {
     const struct oj_flat *input = self->shared.input;
     int64_t n = input->n_features;
@@ -550,16 +551,16 @@ static oj_status answer_registered_rows(struct gpics_index *self,
                                         struct oj_stats *stats,
                                         struct oj_error *err)
 {
-    OJ_TRY(open_all_rows(self, err));
+    OJ_TRY(list_all_rows_as_unanswered(self, err));
     while (self->n_open > 0)
     {
         double start = oj_clock_seconds(), registered;
-        OJ_TRY(register_open_rows(self, err));
+        OJ_TRY(register_unanswered_rows(self, err));
         registered = oj_clock_seconds();
         if (oj_relation_is_nearest(&self->shared.args.relation))
         {
             OJ_TRY(visit_leaves(self, count_hits_of_leaf, err));
-            OJ_TRY(close_answered_rows(self, err));
+            OJ_TRY(store_hits_of_answered_rows(self, err));
         }
         else
         {
@@ -592,7 +593,7 @@ static oj_status put_hits_of_row(struct oj_row_index *shared,
     return OJ_OK;
 }
 
-static void end_registered(struct oj_row_index *shared)
+static void end_batch_of_registered_rows(struct oj_row_index *shared)
 {
     struct gpics_index *self = (void *)shared;
     oj_free(self->open);
@@ -622,7 +623,7 @@ static oj_status join_registered(struct oj_index *wrapped,
     status = answer_registered_rows(self, stats, err);
     if (status == OJ_OK)
         return oj_row_batch_join(&self->shared, out, stats, err);
-    end_registered(&self->shared);
+    end_batch_of_registered_rows(&self->shared);
     return status;
 }
 
@@ -643,15 +644,16 @@ static const struct oj_row_method single = {.worker_size =
                                             .search = search_single_row,
                                             .free_worker = free_worker};
 
-static const struct oj_row_method registered = {.worker_size =
-                                                    sizeof(struct gpics_worker),
-                                                .search = put_hits_of_row,
-                                                .end = end_registered,
-                                                .free_worker = free_worker};
+static const struct oj_row_method registered = {
+    .worker_size = sizeof(struct gpics_worker),
+    .search = put_hits_of_row,
+    .end = end_batch_of_registered_rows,
+    .free_worker = free_worker};
 
 /* Returns 1 for the paper's four queries. */
-int oj_gpics_takes(const struct oj_relation *relation,
-                   const struct oj_flat *join_side, const struct oj_flat *input)
+int oj_gpics_supports_join(const struct oj_relation *relation,
+                           const struct oj_flat *join_side,
+                           const struct oj_flat *input)
 {
     int of_points = input == NULL || oj_flat_is_points(input);
     if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL ||
@@ -715,7 +717,7 @@ static void free_gpics_index(struct oj_index *wrapped)
 
 #define GPICS_ENGINE(method_name, variant_number, join_function)               \
     {                                                                          \
-        .name = method_name, .takes = oj_gpics_takes,                          \
+        .name = method_name, .supports = oj_gpics_supports_join,               \
         .index_size = sizeof(struct gpics_index), .build = build_gpics_tree,   \
         .join = join_function, .move = move_points,                            \
         .free_side = free_gpics_index, .free_batches = oj_row_batches_free,    \

@@ -101,7 +101,8 @@ static struct oj_box cell_of_child(const struct gpics_node *node, int child)
     return cell;
 }
 
-static int child_of_place(const struct gpics_node *node, double x, double y)
+static int child_containing_point(const struct gpics_node *node, double x,
+                                  double y)
 {
     return 2 * (x >= node->sx) + (y >= node->sy);
 }
@@ -182,9 +183,10 @@ static int32_t remove_point(struct gpics_tree *tree, int32_t feature)
 }
 
 /* Moves the points of a leaf to the end of work->item. */
-static oj_status take_points_of_leaf(struct gpics_tree *tree, int32_t leaf,
-                                     struct gpics_work *work,
-                                     struct oj_error *err)
+static oj_status move_points_of_leaf_to_items(struct gpics_tree *tree,
+                                              int32_t leaf,
+                                              struct gpics_work *work,
+                                              struct oj_error *err)
 {
     struct gpics_node *node = &tree->node[leaf];
     OJ_ROOM(work->item, work->n, work->n + node->n, work->cap_item, err);
@@ -312,7 +314,7 @@ static void sort_points_by_child(const struct gpics_node *node,
     struct gpics_item *item = work->item + part->first;
     int64_t next[4] = {0, 0, 0, 0};
     for (int64_t i = 0; i < part->n; i++)
-        next[child_of_place(node, item[i].x, item[i].y)]++;
+        next[child_containing_point(node, item[i].x, item[i].y)]++;
     first[0] = part->first;
     for (int c = 0; c < 4; c++)
     {
@@ -320,8 +322,8 @@ static void sort_points_by_child(const struct gpics_node *node,
         next[c] = first[c] - part->first;
     }
     for (int64_t i = 0; i < part->n; i++)
-        work->scratch[next[child_of_place(node, item[i].x, item[i].y)]++] =
-            item[i];
+        work->scratch[next[child_containing_point(node, item[i].x,
+                                                  item[i].y)]++] = item[i];
     memcpy(item, work->scratch, (size_t)part->n * sizeof *item);
 }
 
@@ -513,7 +515,7 @@ static void find_leaf(const struct gpics_tree *tree, double x, double y,
     while (*at != GPICS_NONE && tree->node[*at].state == GPICS_LINK)
     {
         *parent = *at;
-        *child = child_of_place(&tree->node[*at], x, y);
+        *child = child_containing_point(&tree->node[*at], x, y);
         *at = tree->node[*at].child[*child];
     }
 }
@@ -582,7 +584,8 @@ static oj_status cut_full_leaves(struct gpics_tree *tree,
     {
         int64_t first = work.n;
         tree->node[update->full[i]].is_full = 0;
-        status = take_points_of_leaf(tree, update->full[i], &work, err);
+        status =
+            move_points_of_leaf_to_items(tree, update->full[i], &work, err);
         if (status == OJ_OK)
             status = add_part_to_cut(&work, update->full[i], first,
                                      work.n - first, err);
@@ -634,7 +637,7 @@ static oj_status merge_children(struct gpics_tree *tree, int32_t at,
         int32_t child = tree->node[at].child[c];
         if (child == GPICS_NONE)
             continue;
-        OJ_TRY(take_points_of_leaf(tree, child, work, err));
+        OJ_TRY(move_points_of_leaf_to_items(tree, child, work, err));
         tree->node[at].child[c] = GPICS_NONE;
         free_node(tree, child);
     }

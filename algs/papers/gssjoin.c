@@ -94,9 +94,10 @@ static const struct oj_row_method counting = {
     .search = count_common_tokens_of_row,
     .free_worker = free_worker};
 
-static oj_status build_lists(struct oj_index *wrapped,
-                             const struct oj_index_args *args,
-                             struct oj_stats *stats, struct oj_error *err)
+static oj_status build_inverted_lists(struct oj_index *wrapped,
+                                      const struct oj_index_args *args,
+                                      struct oj_stats *stats,
+                                      struct oj_error *err)
 {
     struct lists_index *self = oj_row_index_begin(wrapped, &counting, args);
     const struct oj_token_sets *sets = args->join_side->texts;
@@ -128,12 +129,12 @@ static oj_status build_lists(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-const struct oj_engine oj_lists_engine = {.name = "inverted lists",
-                                          .takes = oj_similar_takes,
-                                          .index_size =
-                                              sizeof(struct lists_index),
-                                          .build = build_lists,
-                                          .join = oj_row_join,
-                                          .free_side = free_gssjoin_index,
-                                          .free_batches = oj_row_batches_free,
-                                          .set_options = oj_row_set_options};
+const struct oj_engine oj_lists_engine = {
+    .name = "inverted lists",
+    .supports = oj_similar_supports_text_join,
+    .index_size = sizeof(struct lists_index),
+    .build = build_inverted_lists,
+    .join = oj_row_join,
+    .free_side = free_gssjoin_index,
+    .free_batches = oj_row_batches_free,
+    .set_options = oj_row_set_options};

@@ -235,7 +235,7 @@ static void set_search_box_corners(const struct zlists_index *self,
 {
     const double *x = oj_vector_at(&self->input.vectors, row);
     int64_t n = self->side.vectors.n_dimensions;
-    double reach = oj_vector_reach(OJ_NORM_L2, n, 1.0, most);
+    double reach = oj_vector_max_true_difference(OJ_NORM_L2, n, 1.0, most);
     for (int64_t d = 0; d < n; d++)
     {
         worker->corner[0][d] = oj_z_grid_index(
@@ -365,9 +365,9 @@ static oj_status build_zlists(struct oj_index *wrapped,
 
 /* Returns 1 if this method supports the join: vectors, or single points by
  * distance in the plane. */
-int oj_zlists_takes(const struct oj_relation *relation,
-                    const struct oj_flat *join_side,
-                    const struct oj_flat *input)
+int oj_zlists_supports_join(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input)
 {
     if (oj_relation_is_similar(relation))
         return relation->n_similar == 0;
@@ -382,7 +382,7 @@ int oj_zlists_takes(const struct oj_relation *relation,
 }
 
 const struct oj_engine oj_zlists_engine = {.name = "shifted Z-lists",
-                                           .takes = oj_zlists_takes,
+                                           .supports = oj_zlists_supports_join,
                                            .index_size =
                                                sizeof(struct zlists_index),
                                            .build = build_zlists,

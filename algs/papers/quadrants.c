@@ -19,7 +19,7 @@
 #include "../../flatten/base/oj_compare.h"
 #include "../foundations/base/oj_feature_box.h"
 #include "../foundations/base/oj_point_quadtree.h"
-#include "../foundations/base/oj_radix.h"
+#include "../foundations/base/oj_radix_sort.h"
 #include "../foundations/kernels/oj_point_quadrants.h"
 #include "../pairs/selection/oj_parallel_row_search.h"
 #include "../references/validation/plain_point_distance.h"
@@ -371,8 +371,8 @@ static oj_status find_nearest_of_quadrant(struct oj_row_index *shared,
         OJ_TRY(rank_listed_within_reach_of_point(index, worker, p, index->reach,
                                                  &is_settled, err));
         if (is_settled)
-            OJ_TRY(oj_answers_add(of_row->answers, points->row[p],
-                                  &of_row->ranking, err));
+            OJ_TRY(oj_answers_add_ranking(of_row->answers, points->row[p],
+                                          &of_row->ranking, err));
         else
         {
             OJ_ROOM(worker->open, n_open, n_open + 1, worker->cap_open, err);
@@ -391,8 +391,8 @@ static oj_status find_nearest_of_quadrant(struct oj_row_index *shared,
             OJ_TRY(rank_listed_within_reach_of_point(index, worker, p, reach,
                                                      &is_settled, err));
         } while (!is_settled && worker->n_features < index->boxes.n_boxes);
-        OJ_TRY(oj_answers_add(of_row->answers, points->row[p], &of_row->ranking,
-                              err));
+        OJ_TRY(oj_answers_add_ranking(of_row->answers, points->row[p],
+                                      &of_row->ranking, err));
     }
     return OJ_OK;
 }

@@ -110,8 +110,10 @@ static oj_status rank_up_to_cut_point(struct oj_row_index *shared,
     for (int64_t i = 0; i < n; i++)
     {
         int32_t f = own->bounded[i].feature;
-        double there = oj_plain_shapes_directed(input, row, side, f, 0);
-        double back = oj_plain_shapes_directed(side, f, input, row, 0);
+        double there =
+            oj_plain_shapes_directed_hausdorff(input, row, side, f, 0);
+        double back =
+            oj_plain_shapes_directed_hausdorff(side, f, input, row, 0);
         OJ_TRY(oj_check_cancel(shared->args.options.cancel, err));
         OJ_TRY(
             oj_ranking_add(&worker->ranking, f, oj_larger(there, back), err));

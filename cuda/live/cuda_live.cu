@@ -38,7 +38,7 @@ void oj_cuda_live_free(struct oj_gpu_live *live)
 {
     if (live == NULL)
         return;
-    oj_cuda_thread_aside(
+    oj_cuda_threads_run_one_on_module(
         [=]()
         {
             oj_cuda_stage_release(&live->stage);
@@ -61,7 +61,7 @@ oj_status oj_cuda_live_new(const struct oj_options *options,
     pthread_mutex_init(&live->lock, NULL);
     oj_cuda_peer_barrier_init(&live->peers);
     live->n_parts = oj_cuda_index_list_devices(options->gpus, ordinal);
-    status = oj_cuda_threads_try_all(
+    status = oj_cuda_threads_try_on_module(
         live->n_parts,
         [&](int i, struct oj_error *why)
         {
@@ -73,7 +73,7 @@ oj_status oj_cuda_live_new(const struct oj_options *options,
             {
                 device->peers = &live->peers;
                 device->number = i;
-                oj_cuda_peers_link(device, ordinal, live->n_parts);
+                oj_cuda_peers_allow_reading(device, ordinal, live->n_parts);
             }
             return OJ_OK;
         },
@@ -101,15 +101,16 @@ struct part_batch
     int64_t n_removals, n_beyond;
 };
 
-static struct oj_cuda_work *work_of(struct part_batch *batch)
+static struct oj_cuda_work *work_of_part_batch(struct part_batch *batch)
 {
     return (struct oj_cuda_work *)(void *)batch->work;
 }
 
-static oj_status prepare_part(struct oj_gpu_live *live, int number,
-                              const struct oj_cuda_live_given *from,
-                              struct oj_cuda_staging *staging,
-                              struct part_batch *batch, struct oj_error *err)
+static oj_status prepare_changes_of_part(struct oj_gpu_live *live, int number,
+                                         const struct oj_cuda_live_given *from,
+                                         struct oj_cuda_staging *staging,
+                                         struct part_batch *batch,
+                                         struct oj_error *err)
 {
     struct oj_cuda_live_part *part = &live->part[number];
     struct oj_cuda_live_changes c = {from->n, NULL, NULL, NULL};
@@ -119,16 +120,18 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
                                           "changing a kept index", &batch->err);
     batch->has_work = 1;
     batch->place = {number, live->regions};
-    OJ_TRY(oj_cuda_live_begin(part, work, &batch->place, c.n, &batch->plan));
+    OJ_TRY(oj_cuda_live_begin_changes(part, work, &batch->place, c.n,
+                                      &batch->plan));
     if (from->here != NULL)
         c = from->here[number];
     else
     {
-        OJ_TRY(oj_cuda_live_put(work, staging, from->id, c.n, &c.id));
-        OJ_TRY(oj_cuda_live_put(work, staging, from->x, c.n, &c.x));
-        OJ_TRY(oj_cuda_live_put(work, staging, from->y, c.n, &c.y));
+        OJ_TRY(oj_cuda_live_upload_array(work, staging, from->id, c.n, &c.id));
+        OJ_TRY(oj_cuda_live_upload_array(work, staging, from->x, c.n, &c.x));
+        OJ_TRY(oj_cuda_live_upload_array(work, staging, from->y, c.n, &c.y));
     }
-    OJ_TRY(oj_cuda_live_prepare(part, work, c.id, c.x, c.y, &batch->plan));
+    OJ_TRY(
+        oj_cuda_live_prepare_changes(part, work, c.id, c.x, c.y, &batch->plan));
     if (number == 0 && live->n_parts > 1 &&
         batch->plan.count.n[OJ_LIVE_ANY_REMOVAL] > 0)
         return oj_cuda_live_count_removals(work, &c, &batch->n_removals,
@@ -138,18 +141,18 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
 
 /* If is_made, makes the prepared changes of a part; otherwise discards them.
  * Frees the work. Does nothing if the batch has no work. */
-static oj_status finish_part(struct oj_cuda_live_part *part,
-                             struct part_batch *batch, int is_made,
-                             struct oj_error *err)
+static oj_status commit_or_discard_part(struct oj_cuda_live_part *part,
+                                        struct part_batch *batch, int is_made,
+                                        struct oj_error *err)
 {
-    struct oj_cuda_work *work = work_of(batch);
+    struct oj_cuda_work *work = work_of_part_batch(batch);
     oj_status status;
     if (!batch->has_work)
         return OJ_OK;
     status = oj_cuda_live_make_device_current(part, &batch->err);
     if (status == OJ_OK && is_made)
-        status = oj_cuda_live_commit(part, work, &batch->plan);
-    oj_cuda_live_abandon(part, work, &batch->plan);
+        status = oj_cuda_live_commit_changes(part, work, &batch->plan);
+    oj_cuda_live_abandon_changes(part, work, &batch->plan);
     if (status == OJ_OK)
         status = work->wait();
     else /* copies from the caller's arrays may still be running */
@@ -159,13 +162,15 @@ static oj_status finish_part(struct oj_cuda_live_part *part,
                            : oj_fail(err, status, "%s", batch->err.message);
 }
 
-static int64_t count_kinds(const struct oj_cuda_live_histogram *count, int kind)
+static int64_t count_changes_of_kind(const struct oj_cuda_live_histogram *count,
+                                     int kind)
 {
     return (int64_t)count->n[kind] + count->n[kind + OJ_LIVE_OUTSIDE];
 }
 
-static int64_t count_kind_and_beyond(const struct oj_cuda_live_histogram *count,
-                                     int kind)
+static int64_t
+count_changes_of_kind_or_beyond(const struct oj_cuda_live_histogram *count,
+                                int kind)
 {
     return (int64_t)count->n[kind] + count->n[kind + 1];
 }
@@ -184,19 +189,20 @@ static void add_counts(struct oj_gpu_live *live, int64_t n,
     for (int i = 0; i < live->n_parts; i++)
     {
         const struct oj_cuda_live_histogram *c = &batch[i].plan.count;
-        int64_t n_put = count_kinds(c, OJ_LIVE_PUT);
-        int64_t n_here =
-            count_kinds(c, OJ_LIVE_STAYS) + count_kinds(c, OJ_LIVE_MOVES);
+        int64_t n_put = count_changes_of_kind(c, OJ_LIVE_PUT);
+        int64_t n_here = count_changes_of_kind(c, OJ_LIVE_STAYS) +
+                         count_changes_of_kind(c, OJ_LIVE_MOVES);
         int64_t n_left = c->n[OJ_LIVE_LEAVES];
         to->n_put += n_put - n_left;
         to->n_moved += n_here + n_left;
         n_placed += n_put + n_here;
-        n_removed += count_kind_and_beyond(c, OJ_LIVE_REMOVED);
+        n_removed += count_changes_of_kind_or_beyond(c, OJ_LIVE_REMOVED);
         is_anew |= batch[i].plan.is_anew;
     }
     if (live->n_parts == 1)
     {
-        n_removals = n_removed + count_kind_and_beyond(first, OJ_LIVE_UNKNOWN);
+        n_removals =
+            n_removed + count_changes_of_kind_or_beyond(first, OJ_LIVE_UNKNOWN);
         n_beyond = (int64_t)first->n[OJ_LIVE_UNKNOWN_BEYOND] +
                    first->n[OJ_LIVE_REMOVED_BEYOND];
     }
@@ -215,14 +221,16 @@ static oj_status apply_to_part(struct oj_gpu_live *live, int number,
                                struct part_batch *batch, struct oj_error *err)
 {
     struct oj_error unwanted;
-    oj_status status = prepare_part(live, number, from, staging, batch, err);
+    oj_status status =
+        prepare_changes_of_part(live, number, from, staging, batch, err);
     oj_status finished;
     if (status != OJ_OK && batch->has_work)
         status = oj_fail(err, status, "%s", batch->err.message);
     if (status == OJ_OK)
         status = oj_cuda_peer_barrier_wait_for_all(&live->peers, err);
-    finished = finish_part(&live->part[number], batch, status == OJ_OK,
-                           status == OJ_OK ? err : &unwanted);
+    finished =
+        commit_or_discard_part(&live->part[number], batch, status == OJ_OK,
+                               status == OJ_OK ? err : &unwanted);
     return status == OJ_OK ? finished : status;
 }
 
@@ -238,7 +246,7 @@ static oj_status apply_to_parts(struct oj_gpu_live *live,
         oj_cuda_copy_stage_add(&arrays, from->x, bytes);
         oj_cuda_copy_stage_add(&arrays, from->y, bytes);
     }
-    return oj_cuda_live_try_staged(
+    return oj_cuda_live_run_while_staging(
         live, &arrays,
         [&](int i, struct oj_cuda_staging *staging, struct oj_error *why)
         { return apply_to_part(live, i, from, staging, &batch[i], why); },
@@ -271,9 +279,9 @@ static oj_status apply_batch(struct oj_gpu_live *live,
 
 /* --- all points ----------------------------------------------------------- */
 
-static oj_status copy_points_out(const struct oj_cuda_live_part *part,
-                                 int64_t *id, double *x, double *y,
-                                 struct oj_error *err)
+static oj_status copy_points_to_host(const struct oj_cuda_live_part *part,
+                                     int64_t *id, double *x, double *y,
+                                     struct oj_error *err)
 {
     struct oj_cuda_device *device = (struct oj_cuda_device *)&part->device;
     int64_t n = part->n_points, bytes = n * (int64_t)sizeof(double);
@@ -286,7 +294,7 @@ static oj_status copy_points_out(const struct oj_cuda_live_part *part,
                              err);
     OJ_TRY(work.make(n, &d_id));
     OJ_TRY(work.make(n, &d_x, &d_y));
-    OJ_TRY(oj_cuda_live_points_of(part, &work, d_id, d_x, d_y));
+    OJ_TRY(oj_cuda_live_copy_points_of_part(part, &work, d_id, d_x, d_y));
     OJ_TRY(oj_cuda_copy_out(device, work.stream, id, d_id, bytes, err));
     OJ_TRY(oj_cuda_copy_out(device, work.stream, x, d_x, bytes, err));
     return oj_cuda_copy_out(device, work.stream, y, d_y, bytes, err);
@@ -295,15 +303,15 @@ static oj_status copy_points_out(const struct oj_cuda_live_part *part,
 static oj_status read_points(const struct oj_gpu_live *live, int64_t *id,
                              double *x, double *y, struct oj_error *err)
 {
-    return oj_cuda_threads_try_all(
+    return oj_cuda_threads_try_on_module(
         live->n_parts,
         [=](int i, struct oj_error *why)
         {
             int64_t first = 0;
             for (int k = 0; k < i; k++)
                 first += live->part[k].n_points;
-            return copy_points_out(&live->part[i], id + first, x + first,
-                                   y + first, why);
+            return copy_points_to_host(&live->part[i], id + first, x + first,
+                                       y + first, why);
         },
         err);
 }
@@ -394,9 +402,9 @@ static void balance_regions(struct oj_gpu_live *live)
     oj_free(y);
 }
 
-oj_status oj_cuda_live_apply_given(struct oj_gpu_live *live,
-                                   const struct oj_cuda_live_given *given,
-                                   struct oj_error *err)
+oj_status oj_cuda_live_apply_changes(struct oj_gpu_live *live,
+                                     const struct oj_cuda_live_given *given,
+                                     struct oj_error *err)
 {
     oj_status status;
     if (given->n < 0 || given->n > INT32_MAX)
@@ -422,7 +430,7 @@ oj_status oj_cuda_live_apply(struct oj_gpu_live *live, int64_t n,
                              const double *y, struct oj_error *err)
 {
     const struct oj_cuda_live_given given = {n, id, x, y, NULL};
-    return oj_cuda_live_apply_given(live, &given, err);
+    return oj_cuda_live_apply_changes(live, &given, err);
 }
 
 /* --- points and counts ---------------------------------------------------- */

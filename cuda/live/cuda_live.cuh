@@ -48,13 +48,14 @@ struct oj_gpu_live
 /** Copies an array of host memory to a device; staging, unless it is NULL, has
  *  a pinned copy of it. */
 template <typename T>
-OJ_MUST_USE oj_status oj_cuda_live_put(struct oj_cuda_work *work,
-                                       struct oj_cuda_staging *staging,
-                                       const T *host, int64_t n, const T **out)
+OJ_MUST_USE oj_status oj_cuda_live_upload_array(struct oj_cuda_work *work,
+                                                struct oj_cuda_staging *staging,
+                                                const T *host, int64_t n,
+                                                const T **out)
 {
     if (staging != NULL && host != NULL && n > 0)
         host = (const T *)oj_cuda_copy_stage_wait(staging, host);
-    return oj_cuda_put_column(work, host, n, out);
+    return oj_cuda_upload_column(work, host, n, out);
 }
 
 /** Runs body(i, staging, err) for each device in parallel, on threads of the
@@ -62,9 +63,9 @@ OJ_MUST_USE oj_status oj_cuda_live_put(struct oj_cuda_work *work,
  *  pinned memory; staging is NULL if they are not copied there. If one device
  *  fails, all fail. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_live_try_staged(struct oj_gpu_live *live,
-                                              struct oj_cuda_staging *arrays,
-                                              Body body, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_live_run_while_staging(
+    struct oj_gpu_live *live, struct oj_cuda_staging *arrays, Body body,
+    struct oj_error *err)
 {
     int n_threads =
         oj_cuda_copy_stage_begin(arrays, &live->part[0].device, &live->stage);
@@ -72,9 +73,9 @@ OJ_MUST_USE oj_status oj_cuda_live_try_staged(struct oj_gpu_live *live,
     auto of_part = [&](int i, struct oj_error *why)
     { return body(i, staging, why); };
     if (n_threads == 0)
-        return oj_cuda_run_on_peers_aside(&live->peers, live->n_parts, of_part,
-                                          err);
-    return oj_cuda_run_on_peers_beside(
+        return oj_cuda_run_on_peers_on_module(&live->peers, live->n_parts,
+                                              of_part, err);
+    return oj_cuda_run_on_peers_and_caller(
         &live->peers, live->n_parts, of_part, n_threads,
         [=]() { oj_cuda_copy_stage_pieces(arrays); }, err);
 }
@@ -193,36 +194,34 @@ struct oj_cuda_live_plan
 
 /** Begins a batch of n changes: allocates what needs no change to be known,
  *  while they are still on their way to the device. */
-OJ_MUST_USE oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
-                                         struct oj_cuda_work *work,
-                                         const struct oj_cuda_live_region *at,
-                                         int64_t n,
-                                         struct oj_cuda_live_plan *plan);
+OJ_MUST_USE oj_status oj_cuda_live_begin_changes(
+    struct oj_cuda_live_part *part, struct oj_cuda_work *work,
+    const struct oj_cuda_live_region *at, int64_t n,
+    struct oj_cuda_live_plan *plan);
 
 /** Classifies the changes of a whole batch, which has begun, for this device,
  *  and allocates all memory that they need. On failure the points are
  *  unchanged. */
-OJ_MUST_USE oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
-                                           struct oj_cuda_work *work,
-                                           const int64_t *id, const double *x,
-                                           const double *y,
-                                           struct oj_cuda_live_plan *plan);
+OJ_MUST_USE oj_status oj_cuda_live_prepare_changes(
+    struct oj_cuda_live_part *part, struct oj_cuda_work *work,
+    const int64_t *id, const double *x, const double *y,
+    struct oj_cuda_live_plan *plan);
 
 /** Makes the changes. After a failure, which only a broken device causes, the
  *  part is unusable. */
-OJ_MUST_USE oj_status oj_cuda_live_commit(struct oj_cuda_live_part *part,
-                                          struct oj_cuda_work *work,
-                                          struct oj_cuda_live_plan *plan);
+OJ_MUST_USE oj_status oj_cuda_live_commit_changes(
+    struct oj_cuda_live_part *part, struct oj_cuda_work *work,
+    struct oj_cuda_live_plan *plan);
 
 /** Frees what a plan still owns, whether it was committed, was not, or could
  *  not be prepared. */
-void oj_cuda_live_abandon(struct oj_cuda_live_part *part,
-                          struct oj_cuda_work *work,
-                          struct oj_cuda_live_plan *plan);
+void oj_cuda_live_abandon_changes(struct oj_cuda_live_part *part,
+                                  struct oj_cuda_work *work,
+                                  struct oj_cuda_live_plan *plan);
 
 /** Copies all points to arrays [part->n_points] of device memory, in no
  *  particular order. */
-OJ_MUST_USE oj_status oj_cuda_live_points_of(
+OJ_MUST_USE oj_status oj_cuda_live_copy_points_of_part(
     const struct oj_cuda_live_part *part, struct oj_cuda_work *work,
     int64_t *id, double *x, double *y);
 
@@ -248,18 +247,17 @@ struct oj_cuda_live_found
 };
 
 /** Finds the pairs of rows with the points of a part. */
-OJ_MUST_USE oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
-                                        struct oj_cuda_work *work,
-                                        const struct oj_relation *relation,
-                                        const struct oj_cuda_live_rows *rows,
-                                        struct oj_cuda_live_found *out);
+OJ_MUST_USE oj_status oj_cuda_live_find_pairs(
+    const struct oj_cuda_live_part *part, struct oj_cuda_work *work,
+    const struct oj_relation *relation, const struct oj_cuda_live_rows *rows,
+    struct oj_cuda_live_found *out);
 
 /* --- several devices ------------------------------------------------------ */
 
-OJ_FN int oj_live_region(const struct oj_cuda_live_regions &regions, double x,
-                         double y)
+OJ_FN int oj_live_region_of_point(const struct oj_cuda_live_regions &regions,
+                                  double x, double y)
 {
-    uint64_t code = oj_live_code(regions.frame, x, y);
+    uint64_t code = oj_live_morton_code(regions.frame, x, y);
     int of = 0;
     while (of + 1 < regions.n && regions.first_code[of + 1] <= code)
         of++;
@@ -267,11 +265,11 @@ OJ_FN int oj_live_region(const struct oj_cuda_live_regions &regions, double x,
 }
 
 /** Returns 1 if the point (x, y) belongs to this device. */
-OJ_FN int oj_live_is_here(const struct oj_cuda_live_region &place, double x,
-                          double y)
+OJ_FN int oj_live_is_point_in_region(const struct oj_cuda_live_region &place,
+                                     double x, double y)
 {
     return place.regions.n < 2 ||
-           oj_live_region(place.regions, x, y) == place.number;
+           oj_live_region_of_point(place.regions, x, y) == place.number;
 }
 
 /** Chooses regions that have about equal numbers of the n points, which are in
@@ -299,7 +297,7 @@ struct oj_cuda_live_given
 };
 
 /** Like oj_cuda_live_apply(), for a batch that may be in device memory. */
-OJ_MUST_USE oj_status oj_cuda_live_apply_given(
+OJ_MUST_USE oj_status oj_cuda_live_apply_changes(
     struct oj_gpu_live *live, const struct oj_cuda_live_given *given,
     struct oj_error *err);
 
@@ -321,8 +319,8 @@ struct oj_cuda_live_answer
 /** Returns how many boxes the top level of the tree of a part has, at most
  *  OJ_LIVE_FANOUT; 0 if the part has no points. Sets *box to these boxes, in
  *  device memory. */
-int64_t oj_cuda_live_top(const struct oj_cuda_live_part *part,
-                         const struct oj_box **box);
+int64_t oj_cuda_live_top_boxes(const struct oj_cuda_live_part *part,
+                               const struct oj_box **box);
 
 /** Sets *row [*n] to the numbers of the rows that device `number` answers
  * without being asked by another device. In nearest joins these are the rows
@@ -334,7 +332,7 @@ OJ_MUST_USE oj_status oj_cuda_live_choose_rows(
     const struct oj_relation *relation, const struct oj_cuda_live_rows *rows,
     int64_t *n, const int32_t **row);
 
-OJ_MUST_USE oj_status oj_cuda_live_take_rows(
+OJ_MUST_USE oj_status oj_cuda_live_gather_rows(
     struct oj_cuda_work *work, const struct oj_cuda_live_rows *rows, int64_t n,
     const int32_t *row, struct oj_cuda_live_rows *out);
 
@@ -342,7 +340,7 @@ OJ_MUST_USE oj_status oj_cuda_live_take_rows(
  *  device `other` may have nearer points, and *bound [*n] to the greatest
  *  distance of such a point. top [n_top] are the boxes at the top of the tree
  *  of `other`. */
-OJ_MUST_USE oj_status oj_cuda_live_reaching_rows(
+OJ_MUST_USE oj_status oj_cuda_live_list_reaching_rows(
     struct oj_cuda_work *work, const struct oj_cuda_live_regions *regions,
     int other, const struct oj_relation *relation,
     const struct oj_cuda_live_answer *answer, const struct oj_box *top,

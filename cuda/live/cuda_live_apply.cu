@@ -85,7 +85,7 @@ static oj_status grow_array(struct oj_cuda_memory *memory,
     return OJ_OK;
 }
 
-static int64_t count_pages_with_room(int64_t n)
+static int64_t capacity_for_pages(int64_t n)
 {
     return n + n / 8 + FEW_PAGES;
 }
@@ -96,7 +96,7 @@ static oj_status grow_pages(struct oj_cuda_memory *memory,
                             struct oj_cuda_live_pages *pages)
 {
     struct oj_cuda_live_pages layout = {};
-    int64_t n_kept = pages->n, n_nodes = oj_cuda_live_layout(pages);
+    int64_t n_kept = pages->n, n_nodes = oj_cuda_live_set_tree_levels(pages);
     layout.n = n;
     OJ_TRY(grow_array(memory, work, n_kept, n, &pages->page));
     OJ_TRY(grow_array(memory, work, n_kept, n, &pages->n_points));
@@ -106,8 +106,8 @@ static oj_status grow_pages(struct oj_cuda_memory *memory,
     OJ_TRY(grow_array(memory, work, n_kept, n, &pages->place_of));
     OJ_TRY(grow_array(memory, work, n_kept, n, &pages->page_at));
     OJ_TRY(grow_array(memory, work, n_kept, n, &pages->first_code));
-    return grow_array(memory, work, n_nodes, oj_cuda_live_layout(&layout),
-                      &pages->node);
+    return grow_array(memory, work, n_nodes,
+                      oj_cuda_live_set_tree_levels(&layout), &pages->node);
 }
 
 /* Fails if n pages are too many. The slot of an entry holds the number of its
@@ -131,9 +131,9 @@ static oj_status reserve_pages(struct oj_cuda_live_part *part,
     OJ_TRY(check_number_of_pages(work, n));
     if (n <= part->cap_pages)
         return OJ_OK;
-    OJ_TRY(grow_pages(&part->page_memory, work, count_pages_with_room(n),
+    OJ_TRY(grow_pages(&part->page_memory, work, capacity_for_pages(n),
                       &part->pages));
-    part->cap_pages = count_pages_with_room(n);
+    part->cap_pages = capacity_for_pages(n);
     return OJ_OK;
 }
 
@@ -157,7 +157,7 @@ static __device__ __forceinline__ uint32_t
 put_entry(const struct oj_cuda_live_ids &ids, uint32_t entry)
 {
     int64_t id = ids.id[entry];
-    uint32_t at = (uint32_t)oj_live_mix_id(id) & ids.mask;
+    uint32_t at = (uint32_t)oj_live_hash_id(id) & ids.mask;
     for (;; at = (at + 1) & ids.mask)
     {
         uint32_t found = atomicCAS(&ids.table[at], 0u, entry + 1);
@@ -169,19 +169,19 @@ put_entry(const struct oj_cuda_live_ids &ids, uint32_t entry)
 }
 
 /* Makes the table for n_entries entries, with at least twice as many places. */
-static oj_status make_table(struct oj_cuda_work *work, int64_t n_entries,
-                            struct oj_cuda_live_ids *ids)
+static oj_status make_id_table(struct oj_cuda_work *work, int64_t n_entries,
+                               struct oj_cuda_live_ids *ids)
 {
     int64_t size = 1024;
     while (size < 2 * n_entries)
         size *= 2;
-    OJ_TRY(work->make_zeros(size, &ids->table));
+    OJ_TRY(work->allocate_zeros(size, &ids->table));
     ids->mask = (uint32_t)(size - 1);
     return OJ_OK;
 }
 
-static oj_status fill_table(struct oj_cuda_work *work,
-                            const struct oj_cuda_live_ids &of)
+static oj_status fill_id_table(struct oj_cuda_work *work,
+                               const struct oj_cuda_live_ids &of)
 {
     const struct oj_cuda_live_ids ids = of;
     return work->each(ids.n,
@@ -201,7 +201,7 @@ static oj_status reserve_entries(struct oj_cuda_live_part *part,
         return OJ_OK;
     if (capacity >= INT32_MAX)
         capacity = n;
-    OJ_TRY(make_table(work, capacity, &ids));
+    OJ_TRY(make_id_table(work, capacity, &ids));
     OJ_TRY(grow_array(&part->id_memory, work, ids.n, capacity, &part->ids.id));
     OJ_TRY(
         grow_array(&part->id_memory, work, ids.n, capacity, &part->ids.slot));
@@ -212,11 +212,11 @@ static oj_status reserve_entries(struct oj_cuda_live_part *part,
     part->ids.table = ids.table;
     part->ids.mask = ids.mask;
     part->cap_entries = capacity;
-    return fill_table(work, part->ids);
+    return fill_id_table(work, part->ids);
 }
 
 /* Removes the entries without a point; the others get new numbers. */
-static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
+static oj_status remove_unused_entries(struct oj_cuda_live_part *part,
                                        struct oj_cuda_work *work)
 {
     const struct oj_cuda_live_ids old = part->ids;
@@ -225,14 +225,14 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
     struct oj_cuda_work own(work);
     uint32_t *number, n;
     int64_t capacity;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         old.n,
         [=] __device__(ptrdiff_t i)
         { return i < old.n ? (uint32_t)oj_live_has_point(old.slot[i]) : 0u; },
         &number, &n));
     capacity = (int64_t)n + n / 8 + FEW_ENTRIES;
     ids.n = n;
-    OJ_TRY(make_table(&own, capacity, &ids));
+    OJ_TRY(make_id_table(&own, capacity, &ids));
     OJ_TRY(own.make(capacity, &ids.id));
     OJ_TRY(own.make(capacity, &ids.slot, &ids.last));
     OJ_TRY(own.clear(ids.last, capacity));
@@ -253,7 +253,7 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
     oj_cuda_move_ownership(&own.memory, NULL, &part->id_memory);
     part->ids = ids;
     part->cap_entries = capacity;
-    return fill_table(&own, ids);
+    return fill_id_table(&own, ids);
 }
 
 /* Adds entries of ids that are not there yet, for the changes i with
@@ -336,14 +336,15 @@ static oj_status add_missing_entries(struct oj_cuda_live_part *part,
     int64_t n_room = b.n;
     uint32_t *number;
     OJ_TRY(own.make(b.n + 1, &number));
-    OJ_TRY(own.each(b.n,
-                    [=] __device__(int64_t i)
-                    {
-                        number[i] = b.entry[i] == OJ_LIVE_NOWHERE &&
-                                    (place.regions.n < 2 ||
-                                     (oj_live_is_joinable(b.x[i], b.y[i]) &&
-                                      oj_live_is_here(place, b.x[i], b.y[i])));
-                    }));
+    OJ_TRY(own.each(
+        b.n,
+        [=] __device__(int64_t i)
+        {
+            number[i] = b.entry[i] == OJ_LIVE_NOWHERE &&
+                        (place.regions.n < 2 ||
+                         (oj_live_is_joinable(b.x[i], b.y[i]) &&
+                          oj_live_is_point_in_region(place, b.x[i], b.y[i])));
+        }));
     OJ_TRY(own.scan(number, b.n));
     if (b.n > part->ids.n / FEW_OF_ENTRIES)
     {
@@ -384,9 +385,9 @@ static oj_status find_and_mark_entries(const struct oj_cuda_live_part *part,
                       });
 }
 
-static oj_status forget_marks(const struct oj_cuda_live_part *part,
-                              struct oj_cuda_work *work,
-                              struct oj_cuda_live_plan *plan)
+static oj_status clear_marks_of_entries(const struct oj_cuda_live_part *part,
+                                        struct oj_cuda_work *work,
+                                        struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_batch b = plan->batch;
     const struct oj_cuda_live_ids ids = part->ids;
@@ -456,7 +457,7 @@ classify_change(const struct change_classifier &c, int64_t i)
             atomicAdd(&counts.n_leaving[from], 1);
         return kind + (x == x);
     }
-    if (!oj_live_is_here(c.place, x, y))
+    if (!oj_live_is_point_in_region(c.place, x, y))
     {
         if (slot == OJ_LIVE_NOWHERE)
             return OJ_LIVE_ELSEWHERE;
@@ -465,7 +466,8 @@ classify_change(const struct change_classifier &c, int64_t i)
     }
     if (pages.n == 0)
         return OJ_LIVE_PUT;
-    to = oj_cuda_live_place(pages, oj_live_code(pages.frame, x, y));
+    to = oj_cuda_live_place_of_code(pages,
+                                    oj_live_morton_code(pages.frame, x, y));
     b.target[i] = to;
     if (slot != OJ_LIVE_NOWHERE && from == to)
     {
@@ -512,8 +514,8 @@ struct place_plan
     {
         return (int64_t)first_arrival[place + 1] - first_arrival[place];
     }
-    __device__ int64_t n_after(const struct oj_cuda_live_pages &pages,
-                               int64_t place) const
+    __device__ int64_t n_points_after(const struct oj_cuda_live_pages &pages,
+                                      int64_t place) const
     {
         return pages.n_points[pages.page_at[place]] - n_leaving[place] +
                n_arrivals(place);
@@ -522,26 +524,27 @@ struct place_plan
     {
         return (int64_t)(spill[place] & 0xffffffffu);
     }
-    __device__ int64_t first_more(int64_t place) const
+    __device__ int64_t first_additional_page(int64_t place) const
     {
         return (int64_t)(spill[place] >> 32);
     }
-    __device__ int64_t n_more(int64_t place) const
+    __device__ int64_t n_additional_pages(int64_t place) const
     {
-        return first_more(place + 1) - first_more(place);
+        return first_additional_page(place + 1) - first_additional_page(place);
     }
     /* Returns the number of the i-th page of a place; page 0 is the one it has
      * already. */
-    __device__ uint32_t page(const struct oj_cuda_live_pages &pages,
-                             int64_t place, int64_t i) const
+    __device__ uint32_t page_of_place(const struct oj_cuda_live_pages &pages,
+                                      int64_t place, int64_t i) const
     {
-        return i == 0 ? pages.page_at[place]
-                      : (uint32_t)(pages.n + first_more(place) + i - 1);
+        return i == 0
+                   ? pages.page_at[place]
+                   : (uint32_t)(pages.n + first_additional_page(place) + i - 1);
     }
     /* Returns the number of the first point in page i of a place that has n
      * points and n_more additional pages. */
-    static __device__ int64_t first_of_page(int64_t n, int64_t n_more,
-                                            int64_t i)
+    static __device__ int64_t first_point_of_page(int64_t n, int64_t n_more,
+                                                  int64_t i)
     {
         return i * n / (n_more + 1);
     }
@@ -588,9 +591,9 @@ struct batch_outcome
 };
 
 /* Counts the points of places that overflow, and the pages that they need. */
-static oj_status count_spilled(const struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work,
-                               const struct oj_cuda_live_plan *plan)
+static oj_status count_overflow_of_places(const struct oj_cuda_live_part *part,
+                                          struct oj_cuda_work *work,
+                                          const struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_pages pages = part->pages;
     const struct place_plan places = place_plan_of(plan);
@@ -600,7 +603,7 @@ static oj_status count_spilled(const struct oj_cuda_live_part *part,
     OJ_TRY(work->each(pages.n,
                       [=] __device__(int64_t place)
                       {
-                          int64_t n = places.n_after(pages, place);
+                          int64_t n = places.n_points_after(pages, place);
                           if (places.n_arrivals(place) > OJ_LIVE_SLOTS)
                               histogram->is_crowded = 1;
                           spill[place] =
@@ -629,7 +632,7 @@ static oj_status classify_changes(struct oj_cuda_live_part *part,
         plan->histogram};
     OJ_TRY(work->run<OJ_CUDA_EACH_BLOCK>(plan->batch.n, classify_and_count, c));
     if (part->pages.n > 0)
-        OJ_TRY(count_spilled(part, work, plan));
+        OJ_TRY(count_overflow_of_places(part, work, plan));
     OJ_TRY(work->read(plan->spill + part->pages.n, &outcome));
     plan->count = outcome.count;
     if (plan->has_uncounted)
@@ -646,9 +649,9 @@ static oj_status classify_changes(struct oj_cuda_live_part *part,
  * entries are added only if the first classification finds ids without one.
  * With several devices, most batches bring points from other devices, so
  * entries are added at once. */
-static oj_status sort_out_changes(struct oj_cuda_live_part *part,
-                                  struct oj_cuda_work *work,
-                                  struct oj_cuda_live_plan *plan)
+static oj_status classify_all_changes(struct oj_cuda_live_part *part,
+                                      struct oj_cuda_work *work,
+                                      struct oj_cuda_live_plan *plan)
 {
     OJ_TRY(find_and_mark_entries(part, work, plan));
     if (part->ids.n > 0 && plan->place->regions.n < 2)
@@ -670,19 +673,21 @@ static __device__ __forceinline__ int is_arrival(uint8_t kind)
     return of == OJ_LIVE_PUT || of == OJ_LIVE_MOVES;
 }
 
-static int64_t count_kind(const struct oj_cuda_live_plan *plan, int kind)
+static int64_t
+count_planned_changes_of_kind(const struct oj_cuda_live_plan *plan, int kind)
 {
     return (int64_t)plan->count.n[kind] + plan->count.n[kind + OJ_LIVE_OUTSIDE];
 }
 
-static int64_t count_removed(const struct oj_cuda_live_plan *plan)
+static int64_t count_planned_removals(const struct oj_cuda_live_plan *plan)
 {
     return (int64_t)plan->count.n[OJ_LIVE_REMOVED] +
            plan->count.n[OJ_LIVE_REMOVED_BEYOND] +
            plan->count.n[OJ_LIVE_LEAVES];
 }
 
-static int64_t count_outside(const struct oj_cuda_live_plan *plan)
+static int64_t
+count_planned_points_outside(const struct oj_cuda_live_plan *plan)
 {
     return (int64_t)plan->count.n[OJ_LIVE_OUTSIDE + OJ_LIVE_PUT] +
            plan->count.n[OJ_LIVE_OUTSIDE + OJ_LIVE_STAYS] +
@@ -698,14 +703,16 @@ static int is_rebuild_cheaper(const struct oj_cuda_live_part *part,
     return part->pages.n == 0 ||
            plan->n_arrivals * 100 > n * MOST_PERCENT_MOVED ||
            (part->pages.n - FEW_PAGES) * (OJ_LIVE_FILL / 2) > n ||
-           (part->n_outside + count_outside(plan)) * OUTSIDE_PART > n;
+           (part->n_outside + count_planned_points_outside(plan)) *
+                   OUTSIDE_PART >
+               n;
 }
 
 /* --- points that stay, as the batch leaves them --------------------------- */
 
 /* Sets *out to the point of a slot after the batch, and returns 1; returns 0 if
  * the slot is a hole, or its point is removed or goes to another page. */
-static __device__ __forceinline__ int keep_point(
+static __device__ __forceinline__ int read_kept_point(
     const struct oj_cuda_live_page &page, const struct oj_cuda_live_ids &ids,
     const struct oj_cuda_live_batch &b, int slot, struct oj_cuda_live_kept *out)
 {
@@ -736,7 +743,7 @@ static __device__ __forceinline__ int64_t copy_kept_points(
          slot += OJ_LIVE_LANES)
     {
         struct oj_cuda_live_kept point;
-        int keeps = keep_point(page, ids, b, slot, &point);
+        int keeps = read_kept_point(page, ids, b, slot, &point);
         unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, keeps);
         if (keeps)
             to[at + oj_cuda_live_lanes_before(mask)] = point;
@@ -761,7 +768,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
          slot += OJ_LIVE_LANES)
     {
         struct oj_cuda_live_kept point;
-        int keeps = keep_point(pages.page[page], ids, batch, slot, &point);
+        int keeps = read_kept_point(pages.page[page], ids, batch, slot, &point);
         n += (uint32_t)__popc(__ballot_sync(OJ_LIVE_ALL_LANES, keeps));
     }
     if (oj_cuda_live_lane() == 0)
@@ -793,14 +800,14 @@ static oj_status gather_all_points(const struct oj_cuda_live_part *part,
     uint32_t *first, *number, n_arrivals;
     OJ_TRY(work->make(plan->n_after, &plan->kept));
     struct oj_cuda_live_kept *to = plan->kept;
-    OJ_TRY(own.make_zeros(pages.n + 1, &first));
+    OJ_TRY(own.allocate_zeros(pages.n + 1, &first));
     OJ_TRY(own.run<OJ_LIVE_WARP_BLOCK>(
         pages.n * OJ_LIVE_LANES, count_kept_points, pages, ids, b, first));
     OJ_TRY(own.scan(first, pages.n));
     OJ_TRY(own.run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES,
                                        gather_kept_points, pages, ids, b,
                                        (const uint32_t *)first, to));
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         b.n,
         [=] __device__(ptrdiff_t i)
         { return i < b.n ? (uint32_t)is_arrival(b.kind[i]) : 0u; },
@@ -847,14 +854,14 @@ static oj_status order_by_code(struct oj_cuda_work *work, int64_t n,
     uint32_t *key, most = 0;
     OJ_TRY(own.make(n, &order));
     OJ_TRY(own.make(n, &key));
-    OJ_TRY(own.each(
-        n,
-        [=] __device__(int64_t i)
-        {
-            order[i] = (int32_t)i;
-            key[i] =
-                (uint32_t)(oj_live_code(frame, kept[i].x, kept[i].y) >> 32);
-        }));
+    OJ_TRY(own.each(n,
+                    [=] __device__(int64_t i)
+                    {
+                        order[i] = (int32_t)i;
+                        key[i] = (uint32_t)(oj_live_morton_code(
+                                                frame, kept[i].x, kept[i].y) >>
+                                            32);
+                    }));
     OJ_TRY(own.sort(n, 32, &key, &order));
     const uint32_t *sorted = key;
     OJ_TRY(oj_cuda_reduce(
@@ -871,18 +878,18 @@ static oj_status order_by_code(struct oj_cuda_work *work, int64_t n,
             [=] __device__(int64_t i)
             {
                 const struct oj_cuda_live_kept &of = kept[by_upper[i]];
-                return oj_live_code(frame, of.x, of.y);
+                return oj_live_morton_code(frame, of.x, of.y);
             },
             &order, NULL));
     }
-    own.hand_over(order, work);
+    own.move_array_to(order, work);
     plan->order = order;
     return OJ_OK;
 }
 
-static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work,
-                               struct oj_cuda_live_plan *plan)
+static oj_status plan_rebuild(const struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              struct oj_cuda_live_plan *plan)
 {
     struct oj_cuda_live_pages pages = {};
     struct oj_box frame = oj_box_empty();
@@ -901,8 +908,7 @@ static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
         },
         unite_boxes(), &frame));
     OJ_TRY(order_by_code(work, n, frame, plan));
-    plan->cap_pages =
-        count_pages_with_room((n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL);
+    plan->cap_pages = capacity_for_pages((n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL);
     OJ_TRY(grow_pages(&plan->page_memory, work, plan->cap_pages, &pages));
     pages.n = (n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL;
     pages.frame = frame;
@@ -1016,16 +1022,17 @@ static oj_status sort_arrivals(const struct oj_cuda_live_part *part,
 
 /* Gathers the points of places that overflow, a warp per place. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    gather_spilled(const __grid_constant__ struct oj_cuda_live_pages pages,
-                   const __grid_constant__ struct oj_cuda_live_ids ids,
-                   const __grid_constant__ struct oj_cuda_live_batch batch,
-                   const __grid_constant__ struct place_plan places,
-                   const int32_t *arrival, struct oj_cuda_live_kept *to,
-                   uint32_t *place_of)
+    gather_points_of_overflow(
+        const __grid_constant__ struct oj_cuda_live_pages pages,
+        const __grid_constant__ struct oj_cuda_live_ids ids,
+        const __grid_constant__ struct oj_cuda_live_batch batch,
+        const __grid_constant__ struct place_plan places,
+        const int32_t *arrival, struct oj_cuda_live_kept *to,
+        uint32_t *place_of)
 {
     int64_t place = oj_cuda_live_warp(), at, end;
     int lane = oj_cuda_live_lane();
-    if (place >= pages.n || places.n_more(place) == 0)
+    if (place >= pages.n || places.n_additional_pages(place) == 0)
         return;
     at = places.first_spilled(place);
     end = places.first_spilled(place + 1);
@@ -1059,8 +1066,8 @@ static oj_status plan_places(const struct oj_cuda_live_part *part,
         pages.n,
         [=] __device__(int64_t place)
         {
-            int64_t at = place + places.first_more(place);
-            int64_t n_more = places.n_more(place);
+            int64_t at = place + places.first_additional_page(place);
+            int64_t n_more = places.n_additional_pages(place);
             int64_t first = places.first_spilled(place);
             int64_t n = places.first_spilled(place + 1) - first;
             /* a page may hold codes beyond the first code of the next page if
@@ -1071,19 +1078,19 @@ static oj_status plan_places(const struct oj_cuda_live_part *part,
             page_at[at] = pages.page_at[place];
             for (int64_t i = 1; i <= n_more; i++)
             {
-                int32_t point =
-                    order[first + place_plan::first_of_page(n, n_more, i)];
-                uint64_t code =
-                    oj_live_code(pages.frame, kept[point].x, kept[point].y);
+                int32_t point = order[first + place_plan::first_point_of_page(
+                                                  n, n_more, i)];
+                uint64_t code = oj_live_morton_code(pages.frame, kept[point].x,
+                                                    kept[point].y);
                 first_code[at + i] = code < most ? code : most;
-                page_at[at + i] = places.page(pages, place, i);
+                page_at[at + i] = places.page_of_place(pages, place, i);
             }
         });
 }
 
-static oj_status plan_spilled(struct oj_cuda_live_part *part,
-                              struct oj_cuda_work *work,
-                              struct oj_cuda_live_plan *plan)
+static oj_status plan_overflow_of_places(struct oj_cuda_live_part *part,
+                                         struct oj_cuda_work *work,
+                                         struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_ids ids = part->ids;
     int64_t n = plan->n_spilled;
@@ -1093,13 +1100,13 @@ static oj_status plan_spilled(struct oj_cuda_live_part *part,
     OJ_TRY(work->make(n, &plan->spill_place));
     struct oj_cuda_live_kept *to = plan->kept;
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
-        pages.n * OJ_LIVE_LANES, gather_spilled, pages, ids, plan->batch,
-        place_plan_of(plan), (const int32_t *)plan->arrival, to,
+        pages.n * OJ_LIVE_LANES, gather_points_of_overflow, pages, ids,
+        plan->batch, place_plan_of(plan), (const int32_t *)plan->arrival, to,
         plan->spill_place));
     OJ_TRY(work->order_by<uint64_t>(
         n, 64,
         [=] __device__(int64_t i)
-        { return oj_live_code(pages.frame, to[i].x, to[i].y); },
+        { return oj_live_morton_code(pages.frame, to[i].x, to[i].y); },
         &plan->spill_order));
     return plan_places(part, work, plan);
 }
@@ -1109,7 +1116,8 @@ static oj_status plan_pages(struct oj_cuda_live_part *part,
                             struct oj_cuda_live_plan *plan)
 {
     OJ_TRY(sort_arrivals(part, work, plan));
-    return plan->n_spilled > 0 ? plan_spilled(part, work, plan) : OJ_OK;
+    return plan->n_spilled > 0 ? plan_overflow_of_places(part, work, plan)
+                               : OJ_OK;
 }
 
 /* --- 6 boxes -------------------------------------------------------------- */
@@ -1147,13 +1155,13 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     int lane = oj_cuda_live_lane();
     struct oj_box box = oj_box_empty();
     uint32_t number, at, end;
-    if (place >= pages.n || places.n_more(place) > 0)
+    if (place >= pages.n || places.n_additional_pages(place) > 0)
         return;
     number = pages.page_at[place];
     at = places.first_arrival[place];
     end = places.first_arrival[place + 1];
     if (lane == 0)
-        pages.n_points[number] = (int32_t)places.n_after(pages, place);
+        pages.n_points[number] = (int32_t)places.n_points_after(pages, place);
     for (int i = 0; i < OJ_LIVE_WORDS && at < end; i++)
     {
         struct oj_cuda_live_page &page = pages.page[number];
@@ -1200,8 +1208,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 /* Makes the boxes of n nodes, a warp each, from the n_below boxes of the level
  * below. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    unite_nodes(int64_t n, int64_t n_below, const struct oj_box *below,
-                struct oj_box *node)
+    unite_boxes_of_nodes(int64_t n, int64_t n_below, const struct oj_box *below,
+                         struct oj_box *node)
 {
     int64_t i = oj_cuda_live_warp();
     int64_t child = i * OJ_LIVE_FANOUT + oj_cuda_live_lane();
@@ -1218,7 +1226,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 /* Makes the boxes of the places and of the nodes above them: a warp per node
  * with its 32 places. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    unite_places(const __grid_constant__ struct oj_cuda_live_pages pages)
+    unite_boxes_of_places(
+        const __grid_constant__ struct oj_cuda_live_pages pages)
 {
     int64_t i = oj_cuda_live_warp();
     int64_t place = i * OJ_LIVE_FANOUT + oj_cuda_live_lane();
@@ -1263,20 +1272,20 @@ static oj_status make_tree(struct oj_cuda_work *work,
                            struct oj_cuda_live_pages *of)
 {
     int level = 2;
-    (void)oj_cuda_live_layout(of);
+    (void)oj_cuda_live_set_tree_levels(of);
     const struct oj_cuda_live_pages pages = *of;
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>((pages.n + OJ_LIVE_FANOUT - 1) /
                                              OJ_LIVE_FANOUT * OJ_LIVE_LANES,
-                                         unite_places, pages));
+                                         unite_boxes_of_places, pages));
     for (; level < pages.n_levels && pages.level_n[level] > FEW_NODES; level++)
         OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
-            pages.level_n[level] * OJ_LIVE_LANES, unite_nodes,
+            pages.level_n[level] * OJ_LIVE_LANES, unite_boxes_of_nodes,
             pages.level_n[level], pages.level_n[level - 1],
             (const struct oj_box *)pages.node + pages.level_first[level - 1],
             pages.node + pages.level_first[level]));
     return level < pages.n_levels
-               ? work->run_blocks<TOP_BLOCK>(1, unite_boxes_of_top_levels,
-                                             pages, level)
+               ? work->launch_blocks<TOP_BLOCK>(1, unite_boxes_of_top_levels,
+                                                pages, level)
                : OJ_OK;
 }
 
@@ -1284,9 +1293,9 @@ static oj_status make_tree(struct oj_cuda_work *work,
 
 /* Moves points within their pages, and makes holes of the slots whose points
  * leave. Also clears the marks of the last changes. */
-static oj_status change_slots(const struct oj_cuda_live_part *part,
-                              struct oj_cuda_work *work,
-                              struct oj_cuda_live_plan *plan)
+static oj_status apply_changes_to_slots(const struct oj_cuda_live_part *part,
+                                        struct oj_cuda_work *work,
+                                        struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_batch b = plan->batch;
     const struct oj_cuda_live_pages pages = part->pages;
@@ -1322,19 +1331,20 @@ static oj_status change_slots(const struct oj_cuda_live_part *part,
 /* Finishes the pages of places that overflow, a warp per place: the slots
  * behind their points become holes, and their boxes are computed. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    finish_spilled(const __grid_constant__ struct oj_cuda_live_pages pages,
-                   const __grid_constant__ struct place_plan places)
+    finish_pages_of_overflow(
+        const __grid_constant__ struct oj_cuda_live_pages pages,
+        const __grid_constant__ struct place_plan places)
 {
     int64_t place = oj_cuda_live_warp(), n, n_more;
     int lane = oj_cuda_live_lane();
-    if (place >= pages.n || (n_more = places.n_more(place)) == 0)
+    if (place >= pages.n || (n_more = places.n_additional_pages(place)) == 0)
         return;
     n = places.first_spilled(place + 1) - places.first_spilled(place);
     for (int64_t i = 0; i <= n_more; i++)
     {
-        uint32_t number = places.page(pages, place, i);
-        int64_t n_here = place_plan::first_of_page(n, n_more, i + 1) -
-                         place_plan::first_of_page(n, n_more, i);
+        uint32_t number = places.page_of_place(pages, place, i);
+        int64_t n_here = place_plan::first_point_of_page(n, n_more, i + 1) -
+                         place_plan::first_point_of_page(n, n_more, i);
         for (int slot = lane; slot < OJ_LIVE_SLOTS; slot += OJ_LIVE_LANES)
         {
             if (slot >= n_here)
@@ -1350,9 +1360,9 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     }
 }
 
-static oj_status put_spilled(const struct oj_cuda_live_part *part,
-                             struct oj_cuda_work *work,
-                             const struct oj_cuda_live_plan *plan)
+static oj_status write_points_of_overflow(const struct oj_cuda_live_part *part,
+                                          struct oj_cuda_work *work,
+                                          const struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_pages pages = part->pages;
     const struct oj_cuda_live_ids ids = part->ids;
@@ -1366,10 +1376,10 @@ static oj_status put_spilled(const struct oj_cuda_live_part *part,
         {
             int64_t place = place_of[i], first = places.first_spilled(place);
             int64_t n = places.first_spilled(place + 1) - first;
-            int64_t n_more = places.n_more(place), r = i - first;
+            int64_t n_more = places.n_additional_pages(place), r = i - first;
             int64_t of = ((r + 1) * (n_more + 1) - 1) / n;
-            int64_t slot = r - place_plan::first_of_page(n, n_more, of);
-            uint32_t number = places.page(pages, place, of);
+            int64_t slot = r - place_plan::first_point_of_page(n, n_more, of);
+            uint32_t number = places.page_of_place(pages, place, of);
             const struct oj_cuda_live_kept point = from[order[i]];
             struct oj_cuda_live_page *page = &pages.page[number];
             page->x[slot] = point.x;
@@ -1377,8 +1387,8 @@ static oj_status put_spilled(const struct oj_cuda_live_part *part,
             page->entry[slot] = point.entry;
             ids.slot[point.entry] = number * OJ_LIVE_SLOTS + (uint32_t)slot;
         }));
-    return work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES,
-                                         finish_spilled, pages, places);
+    return work->run<OJ_LIVE_WARP_BLOCK>(
+        pages.n * OJ_LIVE_LANES, finish_pages_of_overflow, pages, places);
 }
 
 static oj_status set_order_of_pages(struct oj_cuda_live_part *part,
@@ -1404,22 +1414,22 @@ static oj_status commit_pages(struct oj_cuda_live_part *part,
 {
     const struct oj_cuda_live_pages pages = part->pages;
     const struct place_plan places = place_plan_of(plan);
-    OJ_TRY(change_slots(part, work, plan));
+    OJ_TRY(apply_changes_to_slots(part, work, plan));
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES, fill_holes,
                                          pages, part->ids, plan->batch, places,
                                          (const int32_t *)plan->arrival,
                                          (const uint8_t *)plan->moves_within));
     if (plan->n_spilled > 0)
     {
-        OJ_TRY(put_spilled(part, work, plan));
+        OJ_TRY(write_points_of_overflow(part, work, plan));
         OJ_TRY(set_order_of_pages(part, work, plan));
     }
     return make_tree(work, &part->pages);
 }
 
-static oj_status commit_all_anew(struct oj_cuda_live_part *part,
-                                 struct oj_cuda_work *work,
-                                 struct oj_cuda_live_plan *plan)
+static oj_status commit_rebuild(struct oj_cuda_live_part *part,
+                                struct oj_cuda_work *work,
+                                struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_pages pages = plan->pages;
     const struct oj_cuda_live_ids ids = part->ids;
@@ -1427,7 +1437,7 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
     const int32_t *order = plan->order;
     uint64_t code_mask = plan->code_mask;
     int64_t n = plan->n_after;
-    OJ_TRY(change_slots(part, work, plan));
+    OJ_TRY(apply_changes_to_slots(part, work, plan));
     OJ_TRY(work->each(pages.n * OJ_LIVE_SLOTS,
                       [=] __device__(int64_t i)
                       {
@@ -1461,10 +1471,10 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
                     oj_live_holes_beyond(pages.n_points[place], i);
             pages.page_at[place] = pages.place_of[place] = (uint32_t)place;
             pages.first_code[place] =
-                place == 0
-                    ? 0
-                    : oj_live_code(pages.frame, from[point].x, from[point].y) &
-                          code_mask;
+                place == 0 ? 0
+                           : oj_live_morton_code(pages.frame, from[point].x,
+                                                 from[point].y) &
+                                 code_mask;
         }));
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES, compute_boxes,
                                          pages));
@@ -1480,16 +1490,17 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
 /* --- a batch -------------------------------------------------------------- */
 
 /* Returns 1 if no change concerns a point of this device. */
-static int are_all_elsewhere(const struct oj_cuda_live_plan *plan)
+static int are_all_changes_elsewhere(const struct oj_cuda_live_plan *plan)
 {
-    return plan->n_arrivals == 0 && count_kind(plan, OJ_LIVE_STAYS) == 0 &&
-           count_removed(plan) == 0;
+    return plan->n_arrivals == 0 &&
+           count_planned_changes_of_kind(plan, OJ_LIVE_STAYS) == 0 &&
+           count_planned_removals(plan) == 0;
 }
 
-oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
-                             struct oj_cuda_work *work,
-                             const struct oj_cuda_live_region *at, int64_t n,
-                             struct oj_cuda_live_plan *plan)
+oj_status oj_cuda_live_begin_changes(struct oj_cuda_live_part *part,
+                                     struct oj_cuda_work *work,
+                                     const struct oj_cuda_live_region *at,
+                                     int64_t n, struct oj_cuda_live_plan *plan)
 {
     *plan = {};
     plan->place = at;
@@ -1497,7 +1508,7 @@ oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
     if (n == 0)
         return OJ_OK;
     if (part->ids.n > 2 * part->n_points + FEW_ENTRIES)
-        OJ_TRY(forget_unused_entries(part, work));
+        OJ_TRY(remove_unused_entries(part, work));
     OJ_TRY(work->make(2 * n + (n + 3) / 4, &plan->batch.entry));
     plan->batch.target = plan->batch.entry + n;
     plan->batch.kind = (uint8_t *)(plan->batch.target + n);
@@ -1505,67 +1516,71 @@ oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
     return make_counts(part, work, plan);
 }
 
-oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work, const int64_t *id,
-                               const double *x, const double *y,
-                               struct oj_cuda_live_plan *plan)
+oj_status oj_cuda_live_prepare_changes(struct oj_cuda_live_part *part,
+                                       struct oj_cuda_work *work,
+                                       const int64_t *id, const double *x,
+                                       const double *y,
+                                       struct oj_cuda_live_plan *plan)
 {
     if (plan->batch.n == 0)
         return OJ_OK;
     plan->batch.id = id;
     plan->batch.x = x;
     plan->batch.y = y;
-    OJ_TRY(sort_out_changes(part, work, plan));
-    plan->n_arrivals =
-        count_kind(plan, OJ_LIVE_PUT) + count_kind(plan, OJ_LIVE_MOVES);
-    plan->n_after += count_kind(plan, OJ_LIVE_PUT) - count_removed(plan);
+    OJ_TRY(classify_all_changes(part, work, plan));
+    plan->n_arrivals = count_planned_changes_of_kind(plan, OJ_LIVE_PUT) +
+                       count_planned_changes_of_kind(plan, OJ_LIVE_MOVES);
+    plan->n_after += count_planned_changes_of_kind(plan, OJ_LIVE_PUT) -
+                     count_planned_removals(plan);
     OJ_TRY(check_number_of_points(work, plan->n_after));
-    plan->is_idle = are_all_elsewhere(plan);
+    plan->is_idle = are_all_changes_elsewhere(plan);
     if (plan->is_idle)
         return OJ_OK;
     plan->is_anew = is_rebuild_cheaper(part, plan);
-    return plan->is_anew ? plan_all_anew(part, work, plan)
+    return plan->is_anew ? plan_rebuild(part, work, plan)
                          : plan_pages(part, work, plan);
 }
 
-oj_status oj_cuda_live_commit(struct oj_cuda_live_part *part,
-                              struct oj_cuda_work *work,
-                              struct oj_cuda_live_plan *plan)
+oj_status oj_cuda_live_commit_changes(struct oj_cuda_live_part *part,
+                                      struct oj_cuda_work *work,
+                                      struct oj_cuda_live_plan *plan)
 {
     if (plan->batch.n == 0)
         return OJ_OK;
     if (plan->is_idle)
-        return forget_marks(part, work, plan);
-    OJ_TRY(plan->is_anew ? commit_all_anew(part, work, plan)
+        return clear_marks_of_entries(part, work, plan);
+    OJ_TRY(plan->is_anew ? commit_rebuild(part, work, plan)
                          : commit_pages(part, work, plan));
     part->n_points = plan->n_after;
-    part->n_outside = plan->is_anew ? 0 : part->n_outside + count_outside(plan);
+    part->n_outside =
+        plan->is_anew ? 0
+                      : part->n_outside + count_planned_points_outside(plan);
     return OJ_OK;
 }
 
-void oj_cuda_live_abandon(struct oj_cuda_live_part *part,
-                          struct oj_cuda_work *work,
-                          struct oj_cuda_live_plan *plan)
+void oj_cuda_live_abandon_changes(struct oj_cuda_live_part *part,
+                                  struct oj_cuda_work *work,
+                                  struct oj_cuda_live_plan *plan)
 {
     struct oj_error unwanted;
     struct oj_error *err = work->err;
     work->err = &unwanted;
-    (void)forget_marks(part, work, plan);
+    (void)clear_marks_of_entries(part, work, plan);
     work->err = err;
     oj_cuda_memory_free_all(work->device, work->stream, &plan->page_memory);
 }
 
 /* --- all points ----------------------------------------------------------- */
 
-oj_status oj_cuda_live_points_of(const struct oj_cuda_live_part *part,
-                                 struct oj_cuda_work *work, int64_t *id,
-                                 double *x, double *y)
+oj_status oj_cuda_live_copy_points_of_part(const struct oj_cuda_live_part *part,
+                                           struct oj_cuda_work *work,
+                                           int64_t *id, double *x, double *y)
 {
     const struct oj_cuda_live_ids ids = part->ids;
     const struct oj_cuda_live_pages pages = part->pages;
     struct oj_cuda_work own(work);
     uint32_t *number, n;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         ids.n,
         [=] __device__(ptrdiff_t i)
         { return i < ids.n ? (uint32_t)oj_live_has_point(ids.slot[i]) : 0u; },

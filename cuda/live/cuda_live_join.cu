@@ -18,7 +18,8 @@
 
 /* --- answers on the devices ----------------------------------------------- */
 
-static struct oj_cuda_work *work_of(struct oj_cuda_live_part_join *join)
+static struct oj_cuda_work *
+work_of_part_join(struct oj_cuda_live_part_join *join)
 {
     return (struct oj_cuda_work *)(void *)join->work;
 }
@@ -38,7 +39,7 @@ oj_status oj_cuda_live_begin_join(struct oj_gpu_live *live, int number,
 void oj_cuda_live_end_join(struct oj_gpu_live *live,
                            struct oj_cuda_live_part_join *join)
 {
-    oj_cuda_thread_aside(
+    oj_cuda_threads_run_one_on_module(
         [=]()
         {
             struct oj_error unwanted;
@@ -46,7 +47,7 @@ void oj_cuda_live_end_join(struct oj_gpu_live *live,
             {
                 if (join[i].has_work && oj_cuda_live_make_device_current(
                                             &live->part[i], &unwanted) == OJ_OK)
-                    work_of(&join[i])->~oj_cuda_work();
+                    work_of_part_join(&join[i])->~oj_cuda_work();
                 for (int k = 0; k < live->n_parts; k++)
                 {
                     oj_free(join[i].asked[k].row);
@@ -62,12 +63,12 @@ static oj_status run_on_parts(struct oj_gpu_live *live,
                               struct oj_cuda_live_part_join *join, Body body,
                               struct oj_error *err)
 {
-    return oj_cuda_run_on_peers_aside(
+    return oj_cuda_run_on_peers_on_module(
         &live->peers, live->n_parts,
         [&](int i, struct oj_error *why)
         {
             OJ_TRY(oj_cuda_live_make_device_current(&live->part[i], why));
-            oj_status of_part = body(i, work_of(&join[i]));
+            oj_status of_part = body(i, work_of_part_join(&join[i]));
             return of_part == OJ_OK
                        ? OJ_OK
                        : oj_fail(why, of_part, "%s", join[i].err.message);
@@ -78,10 +79,10 @@ static oj_status run_on_parts(struct oj_gpu_live *live,
 /* Answers the rows that device `number` answers first. If asks is 1, also
  * copies the boxes at the top of its tree to the host, for the other devices.
  */
-static oj_status answer_first(struct oj_gpu_live *live, int number,
-                              const struct oj_relation *relation, int asks,
-                              struct oj_cuda_live_part_join *join,
-                              struct oj_cuda_work *work)
+static oj_status answer_own_rows(struct oj_gpu_live *live, int number,
+                                 const struct oj_relation *relation, int asks,
+                                 struct oj_cuda_live_part_join *join,
+                                 struct oj_cuda_work *work)
 {
     const struct oj_cuda_live_part *part = &live->part[number];
     struct oj_cuda_live_answer *answer = &join->answer[0];
@@ -93,19 +94,19 @@ static oj_status answer_first(struct oj_gpu_live *live, int number,
         OJ_TRY(oj_cuda_live_choose_rows(part, work, &live->regions, number,
                                         relation, &join->rows, &n,
                                         &answer->row));
-        OJ_TRY(oj_cuda_live_take_rows(work, &join->rows, n, answer->row,
-                                      &answer->rows));
+        OJ_TRY(oj_cuda_live_gather_rows(work, &join->rows, n, answer->row,
+                                        &answer->rows));
     }
     if (asks)
     {
-        join->n_top = oj_cuda_live_top(part, &top);
+        join->n_top = oj_cuda_live_top_boxes(part, &top);
         if (join->n_top > 0)
             OJ_TRY(oj_cuda_copy_out(work->device, work->stream, join->top, top,
                                     join->n_top * (int64_t)sizeof *top,
                                     work->err));
     }
-    OJ_TRY(
-        oj_cuda_live_find(part, work, relation, &answer->rows, &answer->found));
+    OJ_TRY(oj_cuda_live_find_pairs(part, work, relation, &answer->rows,
+                                   &answer->found));
     join->n_answers = 1;
     return work->wait();
 }
@@ -130,8 +131,9 @@ find_rows_asked_of_part(const struct oj_cuda_live_regions *regions, int number,
     OJ_TRY(own.make(other->n_top, &top));
     OJ_TRY(oj_cuda_copy_in(work->device, work->stream, top, other->top,
                            other->n_top * (int64_t)sizeof *top, work->err));
-    OJ_TRY(oj_cuda_live_reaching_rows(&own, regions, number, relation, answer,
-                                      top, other->n_top, &n, &row, &bound));
+    OJ_TRY(oj_cuda_live_list_reaching_rows(&own, regions, number, relation,
+                                           answer, top, other->n_top, &n, &row,
+                                           &bound));
     if (n == 0)
         return OJ_OK;
     out->row = (int32_t *)oj_malloc(n, sizeof *row);
@@ -189,11 +191,10 @@ collect_rows_asked_of_device(const struct oj_gpu_live *live, int number,
     return OJ_OK;
 }
 
-static oj_status answer_asked(const struct oj_cuda_live_part *part,
-                              const struct oj_relation *relation,
-                              struct oj_cuda_live_part_join *join, int64_t n,
-                              const struct asked_row *asked,
-                              struct oj_cuda_work *work)
+static oj_status answer_rows_of_other_devices(
+    const struct oj_cuda_live_part *part, const struct oj_relation *relation,
+    struct oj_cuda_live_part_join *join, int64_t n,
+    const struct asked_row *asked, struct oj_cuda_work *work)
 {
     struct oj_cuda_live_answer *answer = &join->answer[1];
     struct asked_row *here;
@@ -211,20 +212,20 @@ static oj_status answer_asked(const struct oj_cuda_live_part *part,
                           bound[i] = here[i].bound;
                       }));
     answer->row = row;
-    OJ_TRY(oj_cuda_live_take_rows(work, &join->rows, n, row, &answer->rows));
+    OJ_TRY(oj_cuda_live_gather_rows(work, &join->rows, n, row, &answer->rows));
     answer->rows.max_distance = bound;
-    OJ_TRY(
-        oj_cuda_live_find(part, work, relation, &answer->rows, &answer->found));
+    OJ_TRY(oj_cuda_live_find_pairs(part, work, relation, &answer->rows,
+                                   &answer->found));
     join->n_answers = 2;
     return work->wait();
 }
 
 /* Asks the other devices about rows for which they may have nearer points, and
  * answers the rows about which they ask this device. */
-static oj_status ask_and_answer(struct oj_gpu_live *live, int number,
-                                const struct oj_relation *relation,
-                                struct oj_cuda_live_part_join *join,
-                                struct oj_cuda_work *work)
+static oj_status exchange_and_answer_rows(struct oj_gpu_live *live, int number,
+                                          const struct oj_relation *relation,
+                                          struct oj_cuda_live_part_join *join,
+                                          struct oj_cuda_work *work)
 {
     struct oj_cuda_live_part_join *mine = &join[number];
     struct asked_row *asked;
@@ -242,8 +243,8 @@ static oj_status ask_and_answer(struct oj_gpu_live *live, int number,
     OJ_TRY(collect_rows_asked_of_device(live, number, join, &n, &asked,
                                         work->err));
     status = n == 0 ? OJ_OK
-                    : answer_asked(&live->part[number], relation, mine, n,
-                                   asked, work);
+                    : answer_rows_of_other_devices(
+                          &live->part[number], relation, mine, n, asked, work);
     oj_free(asked);
     return status;
 }
@@ -258,8 +259,10 @@ oj_status oj_cuda_live_answer_rows(struct oj_gpu_live *live,
         live, join,
         [&](int i, struct oj_cuda_work *work)
         {
-            OJ_TRY(answer_first(live, i, relation, asks, &join[i], work));
-            return asks ? ask_and_answer(live, i, relation, join, work) : OJ_OK;
+            OJ_TRY(answer_own_rows(live, i, relation, asks, &join[i], work));
+            return asks
+                       ? exchange_and_answer_rows(live, i, relation, join, work)
+                       : OJ_OK;
         },
         err);
 }
@@ -295,8 +298,8 @@ static void free_pairs(int n_lists, struct part_pairs *pairs)
 
 /* Makes *out [n], a copy of device memory. */
 template <typename T>
-static oj_status copy_out(struct oj_cuda_work *work, int64_t n, const T *from,
-                          T **out)
+static oj_status copy_array_to_host(struct oj_cuda_work *work, int64_t n,
+                                    const T *from, T **out)
 {
     if (from == NULL)
         return OJ_OK;
@@ -310,24 +313,26 @@ static oj_status copy_out(struct oj_cuda_work *work, int64_t n, const T *from,
 
 /* Copies the pairs of an answer to host memory. If memory is missing there,
  * returns OJ_ERR_NOMEM, and the caller joins fewer rows at a time. */
-static oj_status copy_pairs_out(struct oj_cuda_work *work,
-                                const struct oj_cuda_live_answer *answer,
-                                struct part_pairs *out)
+static oj_status copy_answer_to_host(struct oj_cuda_work *work,
+                                     const struct oj_cuda_live_answer *answer,
+                                     struct part_pairs *out)
 {
     const struct oj_cuda_live_found *found = &answer->found;
     out->n_rows = answer->rows.n;
     out->n = found->n;
-    OJ_TRY(copy_out(work, out->n_rows, answer->row, &out->row));
-    OJ_TRY(copy_out(work, out->n_rows + 1, (const int64_t *)found->offset,
-                    &out->offset));
-    OJ_TRY(copy_out(work, out->n, (const int64_t *)found->id, &out->id));
-    return copy_out(work, out->n, (const double *)found->distance,
-                    &out->distance);
+    OJ_TRY(copy_array_to_host(work, out->n_rows, answer->row, &out->row));
+    OJ_TRY(copy_array_to_host(work, out->n_rows + 1,
+                              (const int64_t *)found->offset, &out->offset));
+    OJ_TRY(
+        copy_array_to_host(work, out->n, (const int64_t *)found->id, &out->id));
+    return copy_array_to_host(work, out->n, (const double *)found->distance,
+                              &out->distance);
 }
 
 /* Returns rows first .. first + n - 1. */
-static struct oj_gpu_live_rows rows_from(const struct oj_gpu_live_rows *rows,
-                                         int64_t first, int64_t n)
+static struct oj_gpu_live_rows
+view_rows_from_first(const struct oj_gpu_live_rows *rows, int64_t first,
+                     int64_t n)
 {
     struct oj_gpu_live_rows of = *rows;
     of.n = n;
@@ -348,24 +353,24 @@ static struct oj_gpu_live_rows rows_from(const struct oj_gpu_live_rows *rows,
     return of;
 }
 
-static oj_status put_rows(const struct oj_gpu_live_rows *rows,
-                          struct oj_cuda_staging *staging,
-                          struct oj_cuda_work *work,
-                          struct oj_cuda_live_rows *out)
+static oj_status upload_rows_of_chunk(const struct oj_gpu_live_rows *rows,
+                                      struct oj_cuda_staging *staging,
+                                      struct oj_cuda_work *work,
+                                      struct oj_cuda_live_rows *out)
 {
     int64_t n = out->n = rows->n;
-    OJ_TRY(oj_cuda_live_put(work, staging, rows->box, n, &out->box));
-    OJ_TRY(oj_cuda_live_put(work, staging, rows->x, n, &out->x));
-    OJ_TRY(oj_cuda_live_put(work, staging, rows->y, n, &out->y));
-    OJ_TRY(oj_cuda_live_put(work, staging, rows->fid, n, &out->fid));
-    return oj_cuda_live_put(work, staging, rows->max_distance, n,
-                            &out->max_distance);
+    OJ_TRY(oj_cuda_live_upload_array(work, staging, rows->box, n, &out->box));
+    OJ_TRY(oj_cuda_live_upload_array(work, staging, rows->x, n, &out->x));
+    OJ_TRY(oj_cuda_live_upload_array(work, staging, rows->y, n, &out->y));
+    OJ_TRY(oj_cuda_live_upload_array(work, staging, rows->fid, n, &out->fid));
+    return oj_cuda_live_upload_array(work, staging, rows->max_distance, n,
+                                     &out->max_distance);
 }
 
-static oj_status put_rows_everywhere(struct oj_gpu_live *live,
-                                     struct oj_cuda_live_part_join *join,
-                                     const struct oj_gpu_live_rows *rows,
-                                     struct oj_error *err)
+static oj_status upload_rows_to_all_devices(struct oj_gpu_live *live,
+                                            struct oj_cuda_live_part_join *join,
+                                            const struct oj_gpu_live_rows *rows,
+                                            struct oj_error *err)
 {
     struct oj_cuda_staging arrays = {};
     int64_t bytes = rows->n * (int64_t)sizeof(double);
@@ -375,13 +380,13 @@ static oj_status put_rows_everywhere(struct oj_gpu_live *live,
     oj_cuda_copy_stage_add(&arrays, rows->y, bytes);
     oj_cuda_copy_stage_add(&arrays, rows->fid, bytes);
     oj_cuda_copy_stage_add(&arrays, rows->max_distance, bytes);
-    return oj_cuda_live_try_staged(
+    return oj_cuda_live_run_while_staging(
         live, &arrays,
         [&](int i, struct oj_cuda_staging *staging, struct oj_error *why)
         {
             OJ_TRY(oj_cuda_live_begin_join(live, i, &join[i], why));
-            oj_status put =
-                put_rows(rows, staging, work_of(&join[i]), &join[i].rows);
+            oj_status put = upload_rows_of_chunk(
+                rows, staging, work_of_part_join(&join[i]), &join[i].rows);
             return put == OJ_OK ? OJ_OK
                                 : oj_fail(why, put, "%s", join[i].err.message);
         },
@@ -400,8 +405,9 @@ struct all_pairs
     struct oj_gpu_live_pairs *out;
 };
 
-static oj_status make_room(struct oj_gpu_live_pairs *out, int64_t n,
-                           int64_t max_pairs, struct oj_error *err)
+static oj_status reserve_pairs_within_limit(struct oj_gpu_live_pairs *out,
+                                            int64_t n, int64_t max_pairs,
+                                            struct oj_error *err)
 {
     if (max_pairs > 0 && out->n + n > max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
@@ -413,9 +419,9 @@ static oj_status make_room(struct oj_gpu_live_pairs *out, int64_t n,
     return OJ_OK;
 }
 
-static int comes_first(const struct part_pairs *a, int64_t at_a,
-                       const struct part_pairs *b, int64_t at_b,
-                       int by_distance)
+static int is_pair_in_front(const struct part_pairs *a, int64_t at_a,
+                            const struct part_pairs *b, int64_t at_b,
+                            int by_distance)
 {
     if (by_distance && a->distance[at_a] != b->distance[at_b])
         return a->distance[at_a] < b->distance[at_b];
@@ -424,9 +430,9 @@ static int comes_first(const struct part_pairs *a, int64_t at_a,
 
 /* Returns 1 if the pairs of a row of a nearest join, which begin at first, are
  * complete without a further pair at this distance. */
-static int is_complete(const struct oj_relation *relation,
-                       const struct oj_gpu_live_pairs *out, int64_t first,
-                       double distance)
+static int is_nearest_row_complete(const struct oj_relation *relation,
+                                   const struct oj_gpu_live_pairs *out,
+                                   int64_t first, double distance)
 {
     int64_t n = out->n - first;
     return n >= relation->k &&
@@ -457,13 +463,13 @@ static void merge_row(struct all_pairs *all, int64_t row)
         for (int i = 0; i < n_lists; i++)
         {
             if (at[i] < end[i] &&
-                (next < 0 ||
-                 comes_first(list[i], at[i], list[next], at[next], is_nearest)))
+                (next < 0 || is_pair_in_front(list[i], at[i], list[next],
+                                              at[next], is_nearest)))
                 next = i;
         }
-        if (next < 0 ||
-            (is_nearest && is_complete(all->relation, out, first,
-                                       list[next]->distance[at[next]])))
+        if (next < 0 || (is_nearest && is_nearest_row_complete(
+                                           all->relation, out, first,
+                                           list[next]->distance[at[next]])))
             return;
         out->id[out->n] = list[next]->id[at[next]];
         out->distance[out->n++] =
@@ -480,26 +486,28 @@ static oj_status merge_chunk(struct all_pairs *all, int64_t first,
         n += all->list[i].n;
     /* with several lists, the limit is checked after the merge, which drops
      * pairs that are not among the k nearest */
-    OJ_TRY(make_room(all->out, n, all->n_lists == 1 ? all->max_pairs : 0, err));
+    OJ_TRY(reserve_pairs_within_limit(
+        all->out, n, all->n_lists == 1 ? all->max_pairs : 0, err));
     for (int64_t row = 0; row < n_rows; row++)
     {
         merge_row(all, row);
         all->out->offset[first + row + 1] = all->out->n;
     }
-    return make_room(all->out, 0, all->max_pairs, err);
+    return reserve_pairs_within_limit(all->out, 0, all->max_pairs, err);
 }
 
 /* --- a join --------------------------------------------------------------- */
 
-static oj_status join_chunk_on(struct oj_gpu_live *live,
-                               struct oj_cuda_live_part_join *join,
-                               const struct oj_gpu_live_rows *rows,
-                               int64_t first, int64_t n, struct all_pairs *all,
-                               struct oj_error *err)
+static oj_status join_chunk_on_all_parts(struct oj_gpu_live *live,
+                                         struct oj_cuda_live_part_join *join,
+                                         const struct oj_gpu_live_rows *rows,
+                                         int64_t first, int64_t n,
+                                         struct all_pairs *all,
+                                         struct oj_error *err)
 {
     int n_of[OJ_GPU_MAX_DEVICES];
-    const struct oj_gpu_live_rows chunk = rows_from(rows, first, n);
-    OJ_TRY(put_rows_everywhere(live, join, &chunk, err));
+    const struct oj_gpu_live_rows chunk = view_rows_from_first(rows, first, n);
+    OJ_TRY(upload_rows_to_all_devices(live, join, &chunk, err));
     OJ_TRY(oj_cuda_live_answer_rows(live, all->relation, join, err));
     for (int i = 0; i < live->n_parts; i++)
     {
@@ -511,8 +519,8 @@ static oj_status join_chunk_on(struct oj_gpu_live *live,
         [&](int i, struct oj_cuda_work *work)
         {
             for (int k = 0; k < join[i].n_answers; k++)
-                OJ_TRY(copy_pairs_out(work, &join[i].answer[k],
-                                      &all->list[n_of[i] + k]));
+                OJ_TRY(copy_answer_to_host(work, &join[i].answer[k],
+                                           &all->list[n_of[i] + k]));
             return OJ_OK;
         },
         err));
@@ -530,7 +538,7 @@ static oj_status join_chunk(struct oj_gpu_live *live,
     if (join == NULL)
         return oj_fail_nomem(err, live->n_parts, sizeof *join);
     all->n_lists = 0;
-    status = join_chunk_on(live, join, rows, first, n, all, err);
+    status = join_chunk_on_all_parts(live, join, rows, first, n, all, err);
     oj_cuda_live_end_join(live, join);
     oj_free(join);
     free_pairs(all->n_lists, all->list);
@@ -553,7 +561,7 @@ static oj_status join_rows(struct oj_gpu_live *live,
         return oj_fail_nomem(err, rows->n + 1, sizeof *out->offset);
     out->n_rows = rows->n;
     out->offset[0] = 0;
-    OJ_TRY(make_room(out, 1, 0, err));
+    OJ_TRY(reserve_pairs_within_limit(out, 1, 0, err));
     for (int64_t first = 0; first < rows->n; first += n)
     {
         oj_status status;

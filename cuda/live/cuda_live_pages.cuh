@@ -139,7 +139,8 @@ OJ_FN int oj_live_has_point(uint32_t slot)
     return slot < OJ_LIVE_UNUSED;
 }
 
-OJ_FN uint64_t oj_live_code(const struct oj_box &frame, double x, double y)
+OJ_FN uint64_t oj_live_morton_code(const struct oj_box &frame, double x,
+                                   double y)
 {
     return oj_morton64(oj_morton_column32(x, frame.x0, frame.x1),
                        oj_morton_column32(y, frame.y0, frame.y1));
@@ -147,8 +148,8 @@ OJ_FN uint64_t oj_live_code(const struct oj_box &frame, double x, double y)
 
 /** Returns the place to which a code belongs: the last place whose first code
  *  is not greater. */
-static __device__ __forceinline__ uint32_t
-oj_cuda_live_place(const struct oj_cuda_live_pages &pages, uint64_t code)
+static __device__ __forceinline__ uint32_t oj_cuda_live_place_of_code(
+    const struct oj_cuda_live_pages &pages, uint64_t code)
 {
     int64_t first = 0, end = pages.n;
     while (end - first > 1)
@@ -162,7 +163,7 @@ oj_cuda_live_place(const struct oj_cuda_live_pages &pages, uint64_t code)
     return (uint32_t)first;
 }
 
-OJ_FN uint64_t oj_live_mix_id(int64_t id)
+OJ_FN uint64_t oj_live_hash_id(int64_t id)
 {
     uint64_t v = (uint64_t)id;
     v = (v ^ v >> 32) * UINT64_C(0xD6E8FEB86659FD93);
@@ -174,7 +175,7 @@ OJ_FN uint64_t oj_live_mix_id(int64_t id)
 static __device__ __forceinline__ uint32_t
 oj_cuda_live_find_entry(const struct oj_cuda_live_ids &ids, int64_t id)
 {
-    uint32_t at = (uint32_t)oj_live_mix_id(id) & ids.mask, found;
+    uint32_t at = (uint32_t)oj_live_hash_id(id) & ids.mask, found;
     if (ids.table == NULL)
         return OJ_LIVE_NOWHERE;
     for (; (found = ids.table[at]) != 0; at = (at + 1) & ids.mask)
@@ -187,7 +188,8 @@ oj_cuda_live_find_entry(const struct oj_cuda_live_ids &ids, int64_t id)
 
 /** Sets the levels of the tree for pages.n pages; returns the number of boxes
  *  of all levels. */
-static inline int64_t oj_cuda_live_layout(struct oj_cuda_live_pages *pages)
+static inline int64_t
+oj_cuda_live_set_tree_levels(struct oj_cuda_live_pages *pages)
 {
     int64_t first = 0, n = pages->n;
     pages->n_levels = 0;

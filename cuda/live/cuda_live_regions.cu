@@ -10,7 +10,7 @@
  *
  *  Source: G-PICS (Lewis and Tu 2022) deals out leaves and sends the queries of
  *  each leaf to its device; regions along the Morton order are ours. */
-#include "cuda_live_question.cuh"
+#include "cuda_live_query.cuh"
 
 #include "../../flatten/base/oj_alloc.h"
 #include "../foundations/device/cuda_reduce.cuh"
@@ -58,8 +58,8 @@ oj_status oj_cuda_live_choose_regions(int n_regions, int64_t n, const double *x,
                           { oj_box_add_point(&regions.frame, at_x, at_y); });
     for_each_sample_point(n, x, y,
                           [&](double at_x, double at_y) {
-                              code[n_samples++] =
-                                  oj_live_code(regions.frame, at_x, at_y);
+                              code[n_samples++] = oj_live_morton_code(
+                                  regions.frame, at_x, at_y);
                           });
     qsort(code, (size_t)n_samples, sizeof *code, by_code);
     for (int i = 1; i < n_regions; i++)
@@ -79,13 +79,13 @@ struct last_changes
     uint32_t *table; /* [mask + 1] 1 + the last change of an id, or 0 */
     uint32_t mask;
 
-    __device__ uint32_t place_of(int64_t change) const
+    __device__ uint32_t table_place_of_change(int64_t change) const
     {
-        return (uint32_t)oj_live_mix_id(id[change]) & mask;
+        return (uint32_t)oj_live_hash_id(id[change]) & mask;
     }
-    __device__ void add(int64_t change) const
+    __device__ void insert_change(int64_t change) const
     {
-        for (uint32_t at = place_of(change);; at = (at + 1) & mask)
+        for (uint32_t at = table_place_of_change(change);; at = (at + 1) & mask)
         {
             uint32_t found = atomicCAS(&table[at], 0u, (uint32_t)change + 1);
             if (found == 0)
@@ -97,9 +97,9 @@ struct last_changes
             }
         }
     }
-    __device__ int has(int64_t change) const
+    __device__ int is_last_change_of_id(int64_t change) const
     {
-        for (uint32_t at = place_of(change);; at = (at + 1) & mask)
+        for (uint32_t at = table_place_of_change(change);; at = (at + 1) & mask)
         {
             uint32_t found = table[at];
             if (id[found - 1] == id[change])
@@ -135,15 +135,16 @@ oj_cuda_live_count_removals(struct oj_cuda_work *work,
     struct removal_counts count = {0, 0};
     while ((int64_t)all.mask < 2 * c.n)
         all.mask = 2 * all.mask + 1;
-    OJ_TRY(own.make_zeros((int64_t)all.mask + 1, &all.table));
+    OJ_TRY(own.allocate_zeros((int64_t)all.mask + 1, &all.table));
     const struct last_changes last = all;
-    OJ_TRY(own.each(c.n, [=] __device__(int64_t i) { last.add(i); }));
+    OJ_TRY(own.each(c.n, [=] __device__(int64_t i) { last.insert_change(i); }));
     OJ_TRY(oj_cuda_reduce(
         &own, c.n,
         [=] __device__(ptrdiff_t i)
         {
             struct removal_counts one = {0, 0};
-            if (oj_live_is_joinable(c.x[i], c.y[i]) || !last.has(i))
+            if (oj_live_is_joinable(c.x[i], c.y[i]) ||
+                !last.is_last_change_of_id(i))
                 return one;
             one.n_removals = 1;
             one.n_beyond = c.x[i] == c.x[i];
@@ -166,7 +167,7 @@ static oj_status choose_rows(struct oj_cuda_work *work, int64_t n, Wants wants,
     struct oj_cuda_work own(work);
     uint32_t *at, n_wanted;
     int32_t *chosen;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         n,
         [=] __device__(ptrdiff_t i)
         { return i < n ? (uint32_t)wants((int64_t)i) : 0u; },
@@ -187,9 +188,10 @@ static oj_status choose_rows(struct oj_cuda_work *work, int64_t n, Wants wants,
  * form a pair with the row. */
 static __device__ __forceinline__ int
 reaches_region(const struct oj_cuda_live_regions &regions, int number,
-               const struct live_asker &a, const struct oj_box *box, int64_t n)
+               const struct live_device_query_row &a, const struct oj_box *box,
+               int64_t n)
 {
-    struct live_reach reach = live_reach_of(regions.frame, a);
+    struct live_reach reach = live_code_range_in_reach(regions.frame, a);
     if ((number > 0 && reach.high < regions.first_code[number]) ||
         (number + 1 < regions.n && reach.low >= regions.first_code[number + 1]))
         return 0;
@@ -201,8 +203,8 @@ reaches_region(const struct oj_cuda_live_regions &regions, int number,
     return 0;
 }
 
-int64_t oj_cuda_live_top(const struct oj_cuda_live_part *part,
-                         const struct oj_box **box)
+int64_t oj_cuda_live_top_boxes(const struct oj_cuda_live_part *part,
+                               const struct oj_box **box)
 {
     const struct oj_cuda_live_pages *pages = &part->pages;
     int top = pages->n_levels - 1;
@@ -222,33 +224,34 @@ oj_status oj_cuda_live_choose_rows(const struct oj_cuda_live_part *part,
                                    int64_t *n, const int32_t **row)
 {
     const struct oj_cuda_live_regions regions = *of;
-    const struct live_question q = live_question_make(relation, rows);
+    const struct live_device_query q = live_question_make(relation, rows);
     const struct oj_box *top;
-    int64_t n_top = oj_cuda_live_top(part, &top);
+    int64_t n_top = oj_cuda_live_top_boxes(part, &top);
     if (oj_relation_is_nearest(relation))
         return choose_rows(
             work, rows->n,
-            [=] __device__(int64_t i) {
-                return oj_live_region(regions, q.rows.x[i], q.rows.y[i]) ==
-                       number;
+            [=] __device__(int64_t i)
+            {
+                return oj_live_region_of_point(regions, q.rows.x[i],
+                                               q.rows.y[i]) == number;
             },
             n, row);
     return choose_rows(
         work, rows->n,
         [=] __device__(int64_t i)
         {
-            struct live_asker a;
-            live_begin_row(q, i, &a);
+            struct live_device_query_row a;
+            live_load_row(q, i, &a);
             return a.bound2 >= 0.0 &&
                    reaches_region(regions, number, a, top, n_top);
         },
         n, row);
 }
 
-oj_status oj_cuda_live_take_rows(struct oj_cuda_work *work,
-                                 const struct oj_cuda_live_rows *rows,
-                                 int64_t n, const int32_t *row,
-                                 struct oj_cuda_live_rows *out)
+oj_status oj_cuda_live_gather_rows(struct oj_cuda_work *work,
+                                   const struct oj_cuda_live_rows *rows,
+                                   int64_t n, const int32_t *row,
+                                   struct oj_cuda_live_rows *out)
 {
     *out = {};
     out->n = n;
@@ -259,14 +262,15 @@ oj_status oj_cuda_live_take_rows(struct oj_cuda_work *work,
     return work->gather(n, rows->max_distance, row, &out->max_distance);
 }
 
-oj_status oj_cuda_live_reaching_rows(
+oj_status oj_cuda_live_list_reaching_rows(
     struct oj_cuda_work *work, const struct oj_cuda_live_regions *of, int other,
     const struct oj_relation *relation,
     const struct oj_cuda_live_answer *answer, const struct oj_box *top,
     int64_t n_top, int64_t *n, const int32_t **row, const double **bound)
 {
     const struct oj_cuda_live_regions regions = *of;
-    const struct live_question q = live_question_make(relation, &answer->rows);
+    const struct live_device_query q =
+        live_question_make(relation, &answer->rows);
     const struct oj_cuda_live_found found = answer->found;
     const int32_t *row_of = answer->row;
     int64_t k = relation->k;
@@ -284,11 +288,11 @@ oj_status oj_cuda_live_reaching_rows(
         work, answer->rows.n,
         [=] __device__(int64_t i)
         {
-            struct live_asker a;
-            live_begin_row(q, i, &a);
+            struct live_device_query_row a;
+            live_load_row(q, i, &a);
             if (!(a.bound2 >= 0.0))
                 return 0;
-            a.bound2 = live_square_of_most(bound_of(i));
+            a.bound2 = live_square_of_max_distance(bound_of(i));
             return reaches_region(regions, other, a, top, n_top);
         },
         n, &at));

@@ -168,7 +168,7 @@ is_partner_of_row(const struct cuda_gpics_search &s,
 
 /* --- radius of a search --------------------------------------------------- */
 
-OJ_FN double radius_of_a_point(double width, double height, double n)
+OJ_FN double radius_expecting_one_point(double width, double height, double n)
 {
     return sqrt(width / n) * sqrt(height / 3.141592653589793);
 }
@@ -207,9 +207,9 @@ static __device__ double choose_first_reach(const struct cuda_gpics_search &s,
     if (leaf != OJ_GPICS_NONE)
     {
         const struct oj_cuda_gpics_node &node = s.tree.node[leaf];
-        spacing =
-            radius_of_a_point(node.cell.x1 - node.cell.x0,
-                              node.cell.y1 - node.cell.y0, (double)node.n);
+        spacing = radius_expecting_one_point(node.cell.x1 - node.cell.x0,
+                                             node.cell.y1 - node.cell.y0,
+                                             (double)node.n);
     }
     if (!(spacing > 0.0))
         spacing = s.spacing;
@@ -346,7 +346,7 @@ static oj_status sort_registrations(struct oj_cuda_work *work,
     const struct cuda_gpics_search s = search;
     int64_t *offset, n = 0;
     int bits = 1;
-    OJ_TRY(work->scan_computed(
+    OJ_TRY(work->scan_of_computed_values(
         s.n_open,
         [=] __device__(ptrdiff_t i)
         { return i < s.n_open ? count_leaves_of_row(s, s.open[i]) : 0; },
@@ -384,7 +384,7 @@ static oj_status register_open_rows(struct oj_cuda_work *work,
     OJ_TRY(sort_registrations(work, *s, &leaf, &row, &n));
     OJ_TRY(work->make(n_nodes + 1, &first));
     OJ_TRY(oj_cuda_find_pair_offsets(work, leaf, n, n_nodes, 0, first));
-    OJ_TRY(work->scan_computed(
+    OJ_TRY(work->scan_of_computed_values(
         n_nodes,
         [=] __device__(ptrdiff_t i) {
             return i < n_nodes ? (first[i + 1] - first[i] + BLOCK - 1) / BLOCK
@@ -474,8 +474,8 @@ static oj_status find_pairs_of_open_rows(struct oj_cuda_work *work,
                                            repeated with a larger array */
             OJ_TRY(own.clear(s->n_compared, 1));
             return way->is_registered
-                       ? own.run_blocks<BLOCK>((unsigned)n_blocks,
-                                               find_pairs_of_leaves, *s)
+                       ? own.launch_blocks<BLOCK>((unsigned)n_blocks,
+                                                  find_pairs_of_leaves, *s)
                        : own.run<BLOCK>(s->n_open, find_pairs_of_single_rows,
                                         *s);
         },
@@ -503,9 +503,9 @@ static oj_status append_pairs(struct oj_cuda_work *from,
         return OJ_OK;
     if (n_old == 0)
     {
-        from->hand_over(added.row, work);
-        from->hand_over(added.feature, work);
-        from->hand_over(added.measure, work);
+        from->move_array_to(added.row, work);
+        from->move_array_to(added.feature, work);
+        from->move_array_to(added.measure, work);
         all = added;
     }
     else
@@ -554,8 +554,8 @@ static oj_status keep_pairs_of_answered_rows(
                                   &place, &row_of));
     OJ_TRY(work->make(s.rows.n + 1, &offset));
     OJ_TRY(oj_cuda_find_pair_offsets(work, row_of, n, s.rows.n, 0, offset));
-    OJ_TRY(work->make_zeros(s.rows.n, &is_done));
-    OJ_TRY(work->scan_computed(
+    OJ_TRY(work->allocate_zeros(s.rows.n, &is_done));
+    OJ_TRY(work->scan_of_computed_values(
         s.n_open,
         [=] __device__(ptrdiff_t i)
         {
@@ -568,7 +568,7 @@ static oj_status keep_pairs_of_answered_rows(
             return (int64_t)!is_done[row];
         },
         &open_before, &n_open));
-    OJ_TRY(work->scan_computed(
+    OJ_TRY(work->scan_of_computed_values(
         n,
         [=] __device__(ptrdiff_t i)
         {
@@ -632,7 +632,7 @@ static oj_status find_nearest(struct oj_cuda_work *work,
                                            work, &kept, &n_kept));
         OJ_TRY(own.wait());
         way->stats->refine_s += oj_clock_seconds() - start;
-        OJ_TRY(oj_cuda_share_fits(share, n_kept, work->err));
+        OJ_TRY(oj_cuda_share_check_pair_limit(share, n_kept, work->err));
     }
     oj_cuda_share_move_pairs(work, 1, &kept, n_kept, share);
     return OJ_OK;
@@ -656,9 +656,9 @@ static oj_status upload_shapes(struct oj_cuda_work *work,
         first_vertex[i] -= base;
     }
     first_vertex[n] = end - base;
-    OJ_TRY(oj_cuda_put_column(work, first_vertex, n + 1, &out->first));
-    OJ_TRY(oj_cuda_put_column(work, input->x + base, end - base, &out->x));
-    OJ_TRY(oj_cuda_put_column(work, input->y + base, end - base, &out->y));
+    OJ_TRY(oj_cuda_upload_column(work, first_vertex, n + 1, &out->first));
+    OJ_TRY(oj_cuda_upload_column(work, input->x + base, end - base, &out->x));
+    OJ_TRY(oj_cuda_upload_column(work, input->y + base, end - base, &out->y));
     OJ_TRY(work->make(n, &box));
     out->box = box;
     const struct cuda_gpics_rows rows = *out;
@@ -681,11 +681,12 @@ static oj_status upload_rows(struct oj_cuda_work *work,
     int64_t *first_vertex;
     oj_status status;
     out->n = n;
-    OJ_TRY(oj_cuda_put_columns(work, input, first, n, relation, &out->columns));
+    OJ_TRY(
+        oj_cuda_upload_columns(work, input, first, n, relation, &out->columns));
     if (oj_flat_is_points(input))
     {
-        OJ_TRY(oj_cuda_put_column(work, input->x + first, n, &out->x));
-        return oj_cuda_put_column(work, input->y + first, n, &out->y);
+        OJ_TRY(oj_cuda_upload_column(work, input->x + first, n, &out->x));
+        return oj_cuda_upload_column(work, input->y + first, n, &out->y);
     }
     first_vertex = (int64_t *)oj_malloc(n + 1, sizeof *first_vertex);
     if (first_vertex == NULL)
@@ -698,9 +699,9 @@ static oj_status upload_rows(struct oj_cuda_work *work,
 }
 
 /* Makes s->open: all rows of this device's share. */
-static oj_status open_rows_of_share(struct oj_cuda_work *work,
-                                    const struct oj_cuda_share *share,
-                                    struct cuda_gpics_search *s)
+static oj_status open_all_rows_of_share(struct oj_cuda_work *work,
+                                        const struct oj_cuda_share *share,
+                                        struct cuda_gpics_search *s)
 {
     int64_t first = s->rows.n * share->number / share->n;
     int64_t end = s->rows.n * (share->number + 1) / share->n;
@@ -735,7 +736,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     s.most = relation->max_distance;
     s.least2 = oj_square_limit_least(relation->min_distance);
     s.spacing = self->spacing;
-    OJ_TRY(open_rows_of_share(&work, share, &s));
+    OJ_TRY(open_all_rows_of_share(&work, share, &s));
     OJ_TRY(set_first_reaches(&work, &s));
     if (s.is_nearest)
         return find_nearest(&work, &way, index, &s, share);
@@ -746,9 +747,10 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the families --------------------------------------------------------- */
 
-/* Returns 1 for the joins that oj_gpics_takes() in algs/papers/gpics.c takes.
+/* Returns 1 for the joins that oj_gpics_supports_join() in algs/papers/gpics.c
+ * takes.
  */
-static int takes_paper_queries(const struct oj_relation *relation,
+static int supports_gpics_join(const struct oj_relation *relation,
                                const struct oj_flat *join_side,
                                const struct oj_flat *input)
 {
@@ -770,8 +772,8 @@ static oj_status build_tree(struct oj_cuda_index *index,
     struct cuda_gpics_index *self = (struct cuda_gpics_index *)index;
     const struct oj_flat *flat = index->layer->flat;
     double width, height, n;
-    OJ_TRY(oj_cuda_put_columns(work, flat, 0, flat->n_features,
-                               &index->relation, &self->columns));
+    OJ_TRY(oj_cuda_upload_columns(work, flat, 0, flat->n_features,
+                                  &index->relation, &self->columns));
     OJ_TRY(oj_cuda_gpics_tree_build(work, flat->n_features, flat->x, flat->y,
                                     is_kdtree, index->layer->quadrant_size,
                                     &self->tree));
@@ -780,7 +782,7 @@ static oj_status build_tree(struct oj_cuda_index *index,
     width = self->tree.frame.x1 - self->tree.frame.x0;
     height = self->tree.frame.y1 - self->tree.frame.y0;
     n = (double)self->tree.n_points;
-    self->spacing = radius_of_a_point(width, height, n);
+    self->spacing = radius_expecting_one_point(width, height, n);
     /* without area, all points are on a horizontal or vertical line */
     if (!(self->spacing > 0.0))
         self->spacing = oj_larger(width, height) / n;
@@ -819,7 +821,7 @@ static oj_status join_single_rows(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_gpics_quadtree = {
     "quadtree, rows registered at leaves",
-    takes_paper_queries,
+    supports_gpics_join,
     sizeof(struct cuda_gpics_index),
     build_quadtree,
     1,
@@ -828,7 +830,7 @@ const struct oj_cuda_family oj_cuda_gpics_quadtree = {
 
 const struct oj_cuda_family oj_cuda_gpics_kdtree = {
     "k-d tree, rows registered at leaves",
-    takes_paper_queries,
+    supports_gpics_join,
     sizeof(struct cuda_gpics_index),
     build_kdtree,
     1,
@@ -837,7 +839,7 @@ const struct oj_cuda_family oj_cuda_gpics_kdtree = {
 
 const struct oj_cuda_family oj_cuda_gpics_quadtree_single = {
     "quadtree, a thread for each row",
-    takes_paper_queries,
+    supports_gpics_join,
     sizeof(struct cuda_gpics_index),
     build_quadtree,
     1,
@@ -846,7 +848,7 @@ const struct oj_cuda_family oj_cuda_gpics_quadtree_single = {
 
 const struct oj_cuda_family oj_cuda_gpics_kdtree_single = {
     "k-d tree, a thread for each row",
-    takes_paper_queries,
+    supports_gpics_join,
     sizeof(struct cuda_gpics_index),
     build_kdtree,
     1,

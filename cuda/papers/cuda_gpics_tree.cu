@@ -49,9 +49,9 @@ static oj_status copy_points_with_coordinates(struct oj_cuda_work *work,
     const double *from_x, *from_y;
     double *to_x, *to_y;
     int32_t *place, *feature, total;
-    OJ_TRY(oj_cuda_put_column(&own, x, n, &from_x));
-    OJ_TRY(oj_cuda_put_column(&own, y, n, &from_y));
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(oj_cuda_upload_column(&own, x, n, &from_x));
+    OJ_TRY(oj_cuda_upload_column(&own, y, n, &from_y));
+    OJ_TRY(own.scan_of_computed_values(
         n,
         [=] __device__(ptrdiff_t i)
         { return i < n ? (int32_t)(from_x[i] == from_x[i]) : 0; },
@@ -394,7 +394,7 @@ static oj_status divide_last_level(struct oj_cuda_work *work,
                         }
                         cut[i] = own_cut;
                     }));
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         n,
         [=] __device__(ptrdiff_t i)
         { return i < n ? (int64_t)cut[i].n_children : 0; },
@@ -478,7 +478,7 @@ oj_status oj_cuda_gpics_tree_build(struct oj_cuda_work *work, int64_t n,
         OJ_TRY(work->gather(g.points.n, g.points.y, g.order[0], &tree.y));
         OJ_TRY(work->gather(g.points.n, g.points.feature, g.order[0],
                             &tree.feature));
-        own.hand_over(g.node, work);
+        own.move_array_to(g.node, work);
     }
     tree.n_points = g.points.n;
     tree.n_nodes = g.n_nodes;

@@ -61,14 +61,15 @@ static oj_status make_inverted_lists(struct oj_cuda_work *work,
     unsigned long long *cursor;
     int64_t *list;
     int32_t *member;
-    OJ_TRY(work->make_zeros(n_tokens + 1, &cursor));
+    OJ_TRY(work->allocate_zeros(n_tokens + 1, &cursor));
     OJ_TRY(work->make(n_tokens + 1, &list));
     OJ_TRY(work->each(of.n_features,
                       [=] __device__(int64_t i)
                       {
                           int32_t f = of.features.order[of.first_feature + i];
-                          const uint32_t *token = of.features.tokens(f);
-                          for (int t = 0; t < of.features.known(f); t++)
+                          const uint32_t *token = of.features.tokens_of_row(f);
+                          for (int t = 0; t < of.features.count_known_tokens(f);
+                               t++)
                               atomicAdd(&cursor[token[t]], 1ull);
                       }));
     OJ_TRY(work->scan(cursor, n_tokens));
@@ -78,15 +79,15 @@ static oj_status make_inverted_lists(struct oj_cuda_work *work,
                       { list[t] = (int64_t)cursor[t]; }));
     m->list = list;
     m->member = member;
-    return work->each(of.n_features,
-                      [=] __device__(int64_t i)
-                      {
-                          int32_t f = of.features.order[of.first_feature + i];
-                          const uint32_t *token = of.features.tokens(f);
-                          for (int t = 0; t < of.features.known(f); t++)
-                              member[atomicAdd(&cursor[token[t]], 1ull)] =
-                                  (int32_t)i;
-                      });
+    return work->each(
+        of.n_features,
+        [=] __device__(int64_t i)
+        {
+            int32_t f = of.features.order[of.first_feature + i];
+            const uint32_t *token = of.features.tokens_of_row(f);
+            for (int t = 0; t < of.features.count_known_tokens(f); t++)
+                member[atomicAdd(&cursor[token[t]], 1ull)] = (int32_t)i;
+        });
 }
 
 /* Counts common tokens, one block of threads per row. */
@@ -94,9 +95,9 @@ static __global__ void
 count_common_tokens_of_row(const __grid_constant__ struct cuda_text_matrix m)
 {
     int32_t row = m.rows.order[m.first_row + blockIdx.x];
-    const uint32_t *token = m.rows.tokens(row);
+    const uint32_t *token = m.rows.tokens_of_row(row);
     unsigned *count = m.count + blockIdx.x * m.n_features;
-    for (int t = 0; t < m.rows.known(row); t++)
+    for (int t = 0; t < m.rows.count_known_tokens(row); t++)
     {
         if (token[t] >= m.features.n_tokens)
             continue;
@@ -136,8 +137,8 @@ static oj_status count_and_select_block_pairs(struct oj_cuda_work *work,
 {
     OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
     OJ_TRY(work->clear(m->count, m->n_rows * m->n_features));
-    OJ_TRY(work->run_blocks<BLOCK>((unsigned)m->n_rows,
-                                   count_common_tokens_of_row, *m));
+    OJ_TRY(work->launch_blocks<BLOCK>((unsigned)m->n_rows,
+                                      count_common_tokens_of_row, *m));
     return work->run<BLOCK>(m->n_rows * m->n_features, select_pairs, *m);
 }
 
@@ -156,14 +157,15 @@ static int may_block_sizes_match(const struct cuda_text_matrix *m,
     else
         return 1;
     return a > 0 && b > 0 &&
-           oj_text_least_common(&m->condition, a, b) <= oj_text_smaller(a, b);
+           oj_text_min_common_tokens(&m->condition, a, b) <=
+               oj_text_min_count(a, b);
 }
 
 /* Joins each block of features with all blocks of rows. If sizes is NULL, all
  * features are one block. */
-static oj_status count_common_of_all(struct oj_cuda_work *work,
-                                     struct cuda_text_matrix *m,
-                                     const struct cuda_sizes *sizes)
+static oj_status count_common_of_all_blocks(struct oj_cuda_work *work,
+                                            struct cuda_text_matrix *m,
+                                            const struct cuda_sizes *sizes)
 {
     int64_t step = sizes != NULL ? block_sets : m->features.n;
     int64_t row_step = sizes != NULL ? block_sets : most_cells / step;
@@ -218,10 +220,12 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     if (by_size && status == OJ_OK)
         status = fetch_sorted_sizes(work, &m->features, &sizes.feature);
     if (status == OJ_OK)
-        status = oj_cuda_share_find(
+        status = oj_cuda_share_find_pairs(
             work, 1, &m->found, 4 * m->rows.n + (1 << 16), share,
-            [&]()
-            { return count_common_of_all(work, m, by_size ? &sizes : NULL); });
+            [&]() {
+                return count_common_of_all_blocks(work, m,
+                                                  by_size ? &sizes : NULL);
+            });
     oj_free(sizes.row);
     oj_free(sizes.feature);
     return status;
@@ -238,7 +242,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     (void)stats;
     OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                   &m.rows));
-    OJ_TRY(oj_cuda_share_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
+    OJ_TRY(
+        oj_cuda_share_select_tiles(&work, share, 1, &m.rows.order, &m.rows.n));
     m.features = ((const struct oj_cuda_text_index *)index)->side;
     m.condition = index->relation.similar[0];
     m.rule = oj_cuda_make_pair_rule(&index->relation, &m.rows.columns,
@@ -248,7 +253,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_size_blocks = {
     "blocks of sets by size, common tokens counted",
-    oj_cuda_text_side_takes,
+    oj_cuda_text_side_supports_join,
     sizeof(struct oj_cuda_text_index),
     oj_cuda_text_index_build,
     1,
@@ -257,7 +262,7 @@ const struct oj_cuda_family oj_cuda_size_blocks = {
 
 const struct oj_cuda_family oj_cuda_lists = {
     "inverted lists, common tokens counted",
-    oj_cuda_text_side_takes,
+    oj_cuda_text_side_supports_join,
     sizeof(struct oj_cuda_text_index),
     oj_cuda_text_index_build,
     1,

@@ -41,13 +41,14 @@ struct cuda_z_side
     const double *vector;
     struct oj_cuda_columns columns;
 
-    __device__ const double *at(int64_t row) const
+    __device__ const double *coordinates_of_row(int64_t row) const
     {
         return vector + row * n_dimensions;
     }
-    __device__ int is_there(int64_t row) const
+    __device__ int has_coordinates(int64_t row) const
     {
-        return row >= first && row < end && at(row)[0] == at(row)[0];
+        return row >= first && row < end &&
+               coordinates_of_row(row)[0] == coordinates_of_row(row)[0];
     }
 };
 
@@ -101,15 +102,16 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
     double *both;
     out->n = out->end = n;
     out->n_dimensions = 2;
-    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
+    OJ_TRY(
+        oj_cuda_upload_columns(work, flat, first, n, relation, &out->columns));
     if (oj_relation_is_similar(relation))
     {
         out->n_dimensions = flat->vectors.n_dimensions;
-        return oj_cuda_put_column(work, oj_vector_at(&flat->vectors, first),
-                                  n * out->n_dimensions, &out->vector);
+        return oj_cuda_upload_column(work, oj_vector_at(&flat->vectors, first),
+                                     n * out->n_dimensions, &out->vector);
     }
-    OJ_TRY(oj_cuda_put_column(work, flat->x + first, n, &x));
-    OJ_TRY(oj_cuda_put_column(work, flat->y + first, n, &y));
+    OJ_TRY(oj_cuda_upload_column(work, flat->x + first, n, &x));
+    OJ_TRY(oj_cuda_upload_column(work, flat->y + first, n, &y));
     OJ_TRY(work->make(2 * n, &both));
     out->vector = both;
     return work->each(n,
@@ -155,7 +157,7 @@ static oj_status choose_zorder_scale(struct oj_cuda_work *work,
     z->scale = (double)(OJ_Z_PLACES - 1) / longest;
     if (!(z->scale < (double)INFINITY))
         z->scale = 0.0;
-    status = oj_cuda_put_column(work, low, d, &z->low);
+    status = oj_cuda_upload_column(work, low, d, &z->low);
     /* waits, because the copy may still be running */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(low);
@@ -180,7 +182,7 @@ static oj_status sort_list(struct oj_cuda_work *work, struct cuda_z_lists z,
     int64_t n = z.side.n;
     OJ_TRY(work->each(
         z.room, [=] __device__(int64_t i)
-        { list[i] = i < n && z.side.is_there(i) ? (int32_t)i : -1; }));
+        { list[i] = i < n && z.side.has_coordinates(i) ? (int32_t)i : -1; }));
     for (int64_t size = 2; size <= z.room; size *= 2)
     {
         OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
@@ -222,10 +224,10 @@ static oj_status make_zorder_lists(struct oj_cuda_work *work,
                       }));
     for (int l = 0; l < of.n_lists; l++)
         OJ_TRY(sort_list(work, of, l, list + l * of.room));
-    OJ_TRY(work->scan_computed(
+    OJ_TRY(work->scan_of_computed_values(
         of.side.n,
         [=] __device__(ptrdiff_t i)
-        { return i < of.side.n ? (int64_t)of.side.is_there(i) : 0; },
+        { return i < of.side.n ? (int64_t)of.side.has_coordinates(i) : 0; },
         &sums, &z->length));
     work->drop(sums);
     return OJ_OK;
@@ -240,7 +242,8 @@ static __device__ void set_zorder_corner_of_row(const struct cuda_z_pairs &p,
     double to = reach < 0.0 ? -(double)INFINITY : (double)INFINITY;
     for (int64_t d = 0; d < n; d++)
         p.place[row * n + d] = oj_z_grid_index(
-            nextafter(p.rows.at(row)[d] + reach, to), p.of.low[d], p.of.scale);
+            nextafter(p.rows.coordinates_of_row(row)[d] + reach, to),
+            p.of.low[d], p.of.scale);
 }
 
 /* Returns how many features of list l are before the corner or, with is_end,
@@ -265,7 +268,8 @@ static __device__ int64_t find_place_in_list(const struct cuda_z_pairs &p,
 static __device__ double difference_of(const struct cuda_z_pairs &p,
                                        int64_t row, int32_t feature)
 {
-    return oj_vector_difference(p.norm, p.rows.at(row), p.of.side.at(feature),
+    return oj_vector_difference(p.norm, p.rows.coordinates_of_row(row),
+                                p.of.side.coordinates_of_row(feature),
                                 p.rows.n_dimensions);
 }
 
@@ -307,11 +311,11 @@ find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
     if (row >= p.rows.n)
         return;
     p.limit[row] = p.most;
-    if (!p.rows.is_there(row))
+    if (!p.rows.has_coordinates(row))
         return;
     for (int64_t d = 0; d < p.rows.n_dimensions; d++)
-        p.place[row * p.rows.n_dimensions + d] =
-            oj_z_grid_index(p.rows.at(row)[d], p.of.low[d], p.of.scale);
+        p.place[row * p.rows.n_dimensions + d] = oj_z_grid_index(
+            p.rows.coordinates_of_row(row)[d], p.of.low[d], p.of.scale);
     for (int l = 0; l < p.of.n_lists; l++)
     {
         int64_t at = find_place_in_list(p, row, l, 0);
@@ -334,10 +338,11 @@ find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)
     if (row > p.rows.n)
         return;
     p.sums[row] = 0;
-    if (row == p.rows.n || !p.rows.is_there(row))
+    if (row == p.rows.n || !p.rows.has_coordinates(row))
         return;
-    reach = oj_vector_reach(OJ_NORM_L2, p.rows.n_dimensions, 1.0,
-                            p.limit != NULL ? p.limit[row] : p.most);
+    reach =
+        oj_vector_max_true_difference(OJ_NORM_L2, p.rows.n_dimensions, 1.0,
+                                      p.limit != NULL ? p.limit[row] : p.most);
     set_zorder_corner_of_row(p, row, -reach);
     for (int l = 0; l < p.of.n_lists; l++)
         from[l] = find_place_in_list(p, row, l, 0);
@@ -403,15 +408,15 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     struct oj_cuda_found kept = {};
     unsigned long long n_kept = 0;
     uint8_t *done;
-    OJ_TRY(work->make_zeros(1, &kept.n));
+    OJ_TRY(work->allocate_zeros(1, &kept.n));
     OJ_TRY(work->make(n_rows * p->k, &kept.row, &kept.feature));
     OJ_TRY(work->make(n_rows * p->k, &kept.measure));
-    OJ_TRY(work->make_zeros(n_rows, &done));
+    OJ_TRY(work->allocate_zeros(n_rows, &done));
     OJ_TRY(oj_cuda_found_run_until_fits(
         work, &p->found, 4 * n_rows * p->k, NULL,
         [&]() { return measure_all_list_ranges(work, p, total); }, &n));
-    OJ_TRY(oj_cuda_keep_first_k(work, n_rows, rank, p->k, 1, &p->found, n,
-                                &kept, done));
+    OJ_TRY(oj_cuda_keep_first_k_pairs_of_rows(work, n_rows, rank, p->k, 1,
+                                              &p->found, n, &kept, done));
     OJ_TRY(work->read(kept.n, &n_kept));
     oj_cuda_share_move_pairs(work, 1, &kept, (int64_t)n_kept, share);
     return OJ_OK;
@@ -432,11 +437,11 @@ static oj_status find_pairs(struct oj_cuda_work *work, struct cuda_z_pairs *p,
         OJ_TRY(work->run<BLOCK>(n, find_kth_distance_bounds, *p));
     }
     OJ_TRY(work->run<BLOCK>(n + 1, find_shortest_list_range_of_rows, *p));
-    OJ_TRY(work->scan_total(p->sums, n, &total));
+    OJ_TRY(work->scan_and_read_total(p->sums, n, &total));
     stats->n_candidates += total;
     if (p->k > 0)
         return find_k_nearest_in_zlists(work, p, total, self->base.rank, share);
-    return oj_cuda_share_find(
+    return oj_cuda_share_find_pairs(
         work, oj_relation_is_similar(&self->base.relation), &p->found,
         16 * n + (1 << 16), share,
         [&]() { return measure_all_list_ranges(work, p, total); });
@@ -471,9 +476,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes_zorders(const struct oj_relation *relation,
-                         const struct oj_flat *join_side,
-                         const struct oj_flat *input)
+static int supports_zorder_join(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input)
 {
     if (relation->exclude_same_geometry || relation->ties != OJ_TIES_FIRST ||
         (!oj_relation_is_dwithin(relation) && relation->k < OJ_EVERY_PAIR &&
@@ -509,7 +514,7 @@ static oj_status build_zorder_index(struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_zlists = {
     "shifted Z-lists",
-    takes_zorders,
+    supports_zorder_join,
     sizeof(struct cuda_zlists_index),
     build_zorder_index,
     1,

@@ -261,7 +261,7 @@ static oj_status list_quadrants(struct oj_cuda_work *keep, int32_t *place,
 {
     int32_t n_quadrants = 0, *first;
     int64_t n = c->n_points;
-    OJ_TRY(keep->scan_total(place, n, &n_quadrants));
+    OJ_TRY(keep->scan_and_read_total(place, n, &n_quadrants));
     c->n_quadrants = n_quadrants;
     OJ_TRY(keep->make(c->n_quadrants + 1, &c->first));
     OJ_TRY(keep->make(c->n_quadrants, &c->window));
@@ -290,7 +290,7 @@ static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
     if (frame.n == 0)
         return OJ_OK;
     OJ_TRY(sort_points(keep, &work, c, frame.box, &code));
-    OJ_TRY(work.make_zeros(c->n_points + 1, &place));
+    OJ_TRY(work.allocate_zeros(c->n_points + 1, &place));
     OJ_TRY(split_crowded_squares(&work, c->n_points, size, code, place));
     return list_quadrants(keep, place, c);
 }
@@ -377,13 +377,14 @@ make_boxes_and_segment_starts(struct oj_cuda_work *keep,
     OJ_TRY(keep->make(n, &grid->box));
     OJ_TRY(oj_cuda_layer_boxes(keep, &layer, grid->box));
     if (layer.segment_part.n > 0)
-        OJ_TRY(keep->make_zeros(layer.n_segments, &grid->flag));
+        OJ_TRY(keep->allocate_zeros(layer.n_segments, &grid->flag));
     const struct oj_cuda_layer l = layer;
     const struct quadrant_cells to = *grid;
     OJ_TRY(keep->each(n + 1,
                       [=] __device__(int64_t f)
                       {
-                          to.first[f] = (int32_t)oj_cuda_first_segment(l, f);
+                          to.first[f] =
+                              (int32_t)oj_cuda_first_segment_of_feature(l, f);
                           if (f < n && !oj_box_is_empty(&to.box[f]))
                               to.box[f] = oj_box_widened(&to.box[f], 0.0);
                       }));
@@ -474,8 +475,8 @@ static oj_status make_grid(struct oj_cuda_work *keep,
         return OJ_OK;
     OJ_TRY(make_boxes_and_segment_starts(keep, layer, grid));
     OJ_TRY(choose_grid_cell_size(&work, layer, grid));
-    OJ_TRY(work.scan_computed(n, n_cells_of{{*grid}, n}, &offset,
-                              &grid->n_entries));
+    OJ_TRY(work.scan_of_computed_values(n, n_cells_of{{*grid}, n}, &offset,
+                                        &grid->n_entries));
     OJ_TRY(keep->make(grid->n_entries, &grid->cell));
     OJ_TRY(keep->make(grid->n_entries, &grid->feature));
     OJ_TRY(work.run<BLOCK>(n * WARP, list_cells_of_features, n, *grid, offset,
@@ -587,7 +588,7 @@ static oj_status count_all_pairs(struct oj_cuda_work *work,
     OJ_TRY(work->make(n + 1, &c->offset, &c->task));
     OJ_TRY(work->run<BLOCK>((n + 1) * WARP, count_pairs, *c));
     OJ_TRY(work->scan(c->task, n));
-    return work->scan_total(c->offset, n, &c->n_pairs);
+    return work->scan_and_read_total(c->offset, n, &c->n_pairs);
 }
 
 static oj_status move_to_next_slice(struct oj_cuda_work *of,
@@ -714,7 +715,7 @@ measure_block_pairs_to_points(const struct quadrant_chunk *c,
             {
                 w->in_reach = oj_box_intersects(&w->window, &p->box[i]);
                 w->n_met += (unsigned)w->in_reach;
-                oj_quadrant_start(&w->state);
+                oj_quadrant_begin_feature(&w->state);
             }
             if (w->in_reach)
                 measure_segments_of_tile<INTERIOR>(
@@ -827,8 +828,8 @@ static oj_status init_best_answers(struct oj_cuda_work *work,
     int64_t n = c->n_points;
     OJ_TRY(work->make(n, &c->distance));
     OJ_TRY(work->make(n, &c->rank));
-    OJ_TRY(work->make_zeros(c->n_quadrants, &c->lock));
-    OJ_TRY(work->make_zeros(1, &c->n_met));
+    OJ_TRY(work->allocate_zeros(c->n_quadrants, &c->lock));
+    OJ_TRY(work->allocate_zeros(1, &c->n_met));
     double *distance = c->distance;
     int32_t *rank = c->rank;
     return work->each(n,
@@ -929,11 +930,11 @@ static oj_status join_next_slice(struct chunk *c)
     OJ_TRY(c->work->run<BLOCK>((on->slice.end - on->slice.first) * WARP,
                                fill_pairs, *on));
     OJ_TRY(wait_and_add_stage_time(c, &c->stats.filter_s));
-    OJ_TRY(c->work->run_blocks<TILE>((unsigned)on->slice.n_tasks,
-                                     c->self->interior && on->grid.flag != NULL
-                                         ? measure_quadrant_pairs<1>
-                                         : measure_quadrant_pairs<0>,
-                                     *on));
+    OJ_TRY(c->work->launch_blocks<TILE>(
+        (unsigned)on->slice.n_tasks,
+        c->self->interior && on->grid.flag != NULL ? measure_quadrant_pairs<1>
+                                                   : measure_quadrant_pairs<0>,
+        *on));
     return wait_and_add_stage_time(c, &c->stats.refine_s);
 }
 
@@ -1011,9 +1012,10 @@ static oj_status join_chunk_or_its_halves(struct oj_gpu_quadrant_index *self,
                                     stats, err);
 }
 
-static oj_status join_all(struct oj_gpu_quadrant_index *self,
-                          const struct oj_flat *input, struct oj_matches *out,
-                          struct oj_stats *stats, struct oj_error *err)
+static oj_status join_all_chunks(struct oj_gpu_quadrant_index *self,
+                                 const struct oj_flat *input,
+                                 struct oj_matches *out, struct oj_stats *stats,
+                                 struct oj_error *err)
 {
     int64_t n = input->n_features, step = most_rows;
     OJ_CUDA_TRY(cudaSetDevice(self->device.ordinal), "choosing a device", err);
@@ -1033,10 +1035,10 @@ oj_status oj_cuda_quadrant_join(struct oj_gpu_quadrant_index *index,
 {
     int64_t n = input->n_features, n_matched = 0;
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
-    OJ_TRY(oj_cuda_threads_try_all(
+    OJ_TRY(oj_cuda_threads_try_on_module(
         1,
         [&](int, struct oj_error *error)
-        { return join_all(index, input, out, stats, error); },
+        { return join_all_chunks(index, input, out, stats, error); },
         err));
     for (int64_t i = 0; i < n; i++)
         n_matched += out->join_row[i] >= 0;
@@ -1083,7 +1085,7 @@ oj_status oj_cuda_quadrant_index(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *self);
     self->options = *options;
     self->interior = relation->distance_to == OJ_TO_INTERIOR;
-    status = oj_cuda_threads_try_all(
+    status = oj_cuda_threads_try_on_module(
         1,
         [&](int, struct oj_error *error)
         {
@@ -1116,6 +1118,6 @@ void oj_cuda_quadrant_free(struct oj_gpu_quadrant_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_thread_aside([=]() { free_quadrant_index(index); });
+    oj_cuda_threads_run_one_on_module([=]() { free_quadrant_index(index); });
     oj_free(index);
 }

@@ -203,13 +203,13 @@ static oj_status find_pairs_of_row_run(struct oj_cuda_work *work,
     OJ_TRY(order_pairs(&own, r));
     OJ_TRY(own.make(r->n + 1, &r->sums));
     OJ_TRY(own.run<BLOCK>(r->n * WARP, count_pairs_to_kth_cut_point, *r));
-    OJ_TRY(own.scan_total(r->sums, r->n, &total));
+    OJ_TRY(own.scan_and_read_total(r->sums, r->n, &total));
     stats->n_candidates += total;
     OJ_TRY(oj_cuda_found_run_until_fits(
         &own, &r->found, total, NULL,
         [&]() { return measure_all_remaining_pairs(&own, r, total); }, &n));
-    return oj_cuda_keep_first_k(&own, r->rows.side.n, rank, r->k, 1, &r->found,
-                                n, kept, done);
+    return oj_cuda_keep_first_k_pairs_of_rows(&own, r->rows.side.n, rank, r->k,
+                                              1, &r->found, n, kept, done);
 }
 
 static oj_status join_rows(const struct oj_cuda_index *index,
@@ -231,10 +231,10 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     r.k = relation->k;
     r.rule =
         oj_cuda_make_pair_rule(relation, &r.rows.columns, &r.features.columns);
-    OJ_TRY(work.make_zeros(1, &kept.n));
+    OJ_TRY(work.allocate_zeros(1, &kept.n));
     OJ_TRY(work.make(n * r.k, &kept.row, &kept.feature));
     OJ_TRY(work.make(n * r.k, &kept.measure));
-    OJ_TRY(work.make_zeros(n, &done));
+    OJ_TRY(work.allocate_zeros(n, &done));
     step = pairs_at_once / r.features.side.n + 1;
     for (r.first = n * share->number / share->n; r.first < end; r.first += r.n)
     {
@@ -249,9 +249,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes_cut_points(const struct oj_relation *relation,
-                            const struct oj_flat *join_side,
-                            const struct oj_flat *input)
+static int supports_cut_points_join(const struct oj_relation *relation,
+                                    const struct oj_flat *join_side,
+                                    const struct oj_flat *input)
 {
     return oj_relation_is_nearest(relation) && relation->k <= MOST_NEAREST &&
            relation->ties == OJ_TIES_FIRST &&
@@ -266,7 +266,7 @@ static int takes_cut_points(const struct oj_relation *relation,
 
 const struct oj_cuda_family oj_cuda_cut_points = {
     "cut points of boxes, all vertices of what stays",
-    takes_cut_points,
+    supports_cut_points_join,
     sizeof(struct oj_cuda_shapes_index),
     oj_cuda_shapes_index_build,
     1,

@@ -84,7 +84,7 @@ static void cancel_on_failed_write(int number)
     errno = before;
 }
 
-static int handle_failed_writes(void)
+static int install_failed_write_handlers(void)
 {
     static const int numbers[] = {SIGPIPE, SIGXFSZ};
     struct sigaction action;
@@ -197,7 +197,7 @@ oj_status oj_cancel_watch_signals(struct oj_error *err)
     sigset_t signals;
     pthread_t thread;
     fill_signal_set(&signals);
-    if (!handle_failed_writes() ||
+    if (!install_failed_write_handlers() ||
         pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM,
@@ -229,7 +229,7 @@ oj_status oj_cancel_check(struct oj_error *err)
     return oj_check_cancel(oj_cancel_flag(), err);
 }
 
-void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user)
+void oj_cancel_set_interrupt_callback(void (*interrupt)(void *), void *user)
 {
     pthread_mutex_lock(&state.mutex);
     state.interrupt = interrupt;

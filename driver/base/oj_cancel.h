@@ -67,7 +67,7 @@ OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
  *  that waits for signals. If interrupt is NULL, no function is registered.
  *  When this returns, the previously registered function is not running and
  *  will not be called. */
-void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
+void oj_cancel_set_interrupt_callback(void (*interrupt)(void *), void *user);
 
 /** Registers a temporary folder, at most 4 at a time. If a signal ends the
  *  process, the folder is removed with its contents. folder and parent are

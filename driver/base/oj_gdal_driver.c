@@ -163,7 +163,7 @@ static const char memory_driver[] = "MEM";
 static const char memory_driver[] = "Memory";
 #endif
 
-oj_status oj_driver_fail_in_memory(struct oj_error *err)
+oj_status oj_driver_fail_memory_dataset(struct oj_error *err)
 {
     if (GDALGetDriverByName(memory_driver) == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -174,7 +174,7 @@ oj_status oj_driver_fail_in_memory(struct oj_error *err)
                             CPLGetLastErrorMsg());
 }
 
-GDALDatasetH oj_driver_new_in_memory(void)
+GDALDatasetH oj_driver_create_memory_dataset(void)
 {
     GDALDriverH driver = GDALGetDriverByName(memory_driver);
     return driver != NULL ? GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL)

@@ -19,10 +19,10 @@ OJ_MUST_USE oj_status oj_driver_choose(const char *format, const char *path,
 
 /** Creates an empty dataset in memory; NULL on failure. The caller closes it by
  *  GDALClose(). */
-GDALDatasetH oj_driver_new_in_memory(void);
+GDALDatasetH oj_driver_create_memory_dataset(void);
 
 /** Reports that such a dataset, or a layer of it, cannot be made. */
-oj_status oj_driver_fail_in_memory(struct oj_error *err);
+oj_status oj_driver_fail_memory_dataset(struct oj_error *err);
 
 /** Returns 1 if path starts with a driver's connection prefix ("PG:"). */
 int oj_driver_is_connection(const char *path);

@@ -162,8 +162,8 @@ static void CPL_STDCALL on_message_of_thread(CPLErr level, CPLErrorNum number,
         store_message_as_one_line(sink->list, 1, text);
 }
 
-void oj_message_use_list(struct oj_message_list *list,
-                         struct oj_message_sink *sink)
+void oj_message_redirect_to_list(struct oj_message_list *list,
+                                 struct oj_message_sink *sink)
 {
     sink->list = list;
     sink->before = sink_of_thread;
@@ -173,7 +173,7 @@ void oj_message_use_list(struct oj_message_list *list,
     CPLSetCurrentErrorHandlerCatchDebug(0);
 }
 
-void oj_message_end_list(void)
+void oj_message_end_redirection(void)
 {
     CPLPopErrorHandler();
     sink_of_thread = sink_of_thread->before;
@@ -199,7 +199,7 @@ void oj_message_list_report(struct oj_message_list *list)
     }
 }
 
-void oj_message_list_drop(struct oj_message_list *list)
+void oj_message_list_mark_reported(struct oj_message_list *list)
 {
     pthread_mutex_lock(&state.mutex);
     list->n_reported = list->n;
@@ -221,7 +221,8 @@ const char *oj_word_one_or_many(int64_t n, const char *one, const char *many)
     return n == 1 ? one : many;
 }
 
-const char *oj_counted(int64_t n, const char *one, const char *many)
+const char *oj_message_count_and_noun(int64_t n, const char *one,
+                                      const char *many)
 {
     return CPLSPrintf("%lld %s", (long long)n,
                       oj_word_one_or_many(n, one, many));
@@ -320,7 +321,7 @@ oj_status oj_message_add_reason(oj_status status, struct oj_error *err)
 {
     struct oj_error bare;
     char text[MAX_TEXT];
-    if (oj_message_errors(text, (int)sizeof text) == 0 || err == NULL ||
+    if (oj_message_take_errors(text, (int)sizeof text) == 0 || err == NULL ||
         status == OJ_OK || status == OJ_ERR_CANCELLED ||
         strstr(err->message, text) != NULL)
         return status;
@@ -328,7 +329,7 @@ oj_status oj_message_add_reason(oj_status status, struct oj_error *err)
     return oj_fail(err, status, "%.480s (GDAL: %s)", bare.message, text);
 }
 
-long long oj_message_errors(char *first, int size)
+long long oj_message_take_errors(char *first, int size)
 {
     struct oj_gdal_errors *errors =
         sink_of_thread != NULL ? &sink_of_thread->errors : &state.errors;
@@ -344,5 +345,5 @@ long long oj_message_errors(char *first, int size)
 void oj_message_forget_errors(void)
 {
     char ignored[MAX_TEXT];
-    (void)oj_message_errors(ignored, (int)sizeof ignored);
+    (void)oj_message_take_errors(ignored, (int)sizeof ignored);
 }

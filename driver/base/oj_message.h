@@ -48,8 +48,8 @@ struct oj_message_list
     } messages[OJ_MOST_MESSAGES];
 };
 
-/** Number of the GDAL errors since the last oj_message_errors(), and the text
- *  of the first one. */
+/** Number of the GDAL errors since the last oj_message_take_errors(), and the
+ * text of the first one. */
 struct oj_gdal_errors
 {
     long long n;
@@ -72,13 +72,13 @@ void oj_message_replace_path(const char *hidden, const char *also_hidden,
                              const char *shown);
 
 /** Sends the messages of the calling thread to list until
- *  oj_message_end_list(); *sink is filled and must exist until then. Calls
- *  nest, because a join can be the input of another join. They must also nest
- *  properly with calls that push and pop GDAL's error handlers on this
+ *  oj_message_end_redirection(); *sink is filled and must exist until then.
+ *  Calls nest, because a join can be the input of another join. They must also
+ *  nest properly with calls that push and pop GDAL's error handlers on this
  *  thread. */
-void oj_message_use_list(struct oj_message_list *list,
-                         struct oj_message_sink *sink);
-void oj_message_end_list(void);
+void oj_message_redirect_to_list(struct oj_message_list *list,
+                                 struct oj_message_sink *sink);
+void oj_message_end_redirection(void);
 
 /** Sends the messages of list that are not reported yet to GDAL: warnings by
  *  CPLError(), notices by CPLDebug(). Precondition: the calling thread has no
@@ -86,14 +86,15 @@ void oj_message_end_list(void);
 void oj_message_list_report(struct oj_message_list *list);
 
 /** Marks all messages as reported. */
-void oj_message_list_drop(struct oj_message_list *list);
+void oj_message_list_mark_reported(struct oj_message_list *list);
 
 /** Returns `one` if n is 1, else `many`. */
 const char *oj_word_one_or_many(int64_t n, const char *one, const char *many);
 
 /** Returns "1 row" or "12 rows", from CPLSPrintf(): overwritten after a few
  *  more calls on this thread. */
-const char *oj_counted(int64_t n, const char *one, const char *many);
+const char *oj_message_count_and_noun(int64_t n, const char *one,
+                                      const char *many);
 
 /** Appends to text, a buffer of size bytes. What does not fit is cut off. */
 void oj_message_append(char *text, size_t size, const char *format, ...)
@@ -129,7 +130,7 @@ int oj_message_reason_length(const char *reason);
 /** Prints the error as GDAL does: "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
 
-/** Appends the first GDAL error since the last oj_message_errors() to the
+/** Appends the first GDAL error since the last oj_message_take_errors() to the
  *  message in err, if there is one, and forgets these errors. Returns
  *  status. */
 oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
@@ -138,7 +139,7 @@ oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
  *  Counts those of the calling thread if it has a list, otherwise those of all
  *  threads. Writes the text of the first error to first, a buffer of size
  *  bytes. */
-long long oj_message_errors(char *first, int size);
+long long oj_message_take_errors(char *first, int size);
 
 /** Discards the GDAL errors reported so far. */
 void oj_message_forget_errors(void);

@@ -134,7 +134,7 @@ static char *put_quoted_word(char *out, const char *word)
     return out;
 }
 
-const char *oj_words_start(const char *text, size_t n)
+const char *oj_words_excerpt(const char *text, size_t n)
 {
     char *copy = CPLScanString(text, (int)n, FALSE, FALSE);
     const char *start = CPLSPrintf("%s", copy);

@@ -29,7 +29,7 @@ int oj_words_are_equal(const char *const *a, const char *const *b);
 /** Returns the first n bytes of text as a string, from CPLSPrintf():
  *  overwritten after a few more calls. (CPLSPrintf() does not support "%.*s".)
  */
-const char *oj_words_start(const char *text, size_t n);
+const char *oj_words_excerpt(const char *text, size_t n);
 
 /** Quotes and joins the words into one text, which oj_words_split() splits
  *  again. Free it with CPLFree(). */

@@ -75,7 +75,7 @@ int oj_sql_select_may_vary(const char *sql)
         size_t n = 0;
         while (is_word_char(sql[n]))
             n++;
-        if (n > 0 && is_volatile_word(oj_words_start(sql, n),
+        if (n > 0 && is_volatile_word(oj_words_excerpt(sql, n),
                                       is_before_parenthesis(sql + n)))
             return 1;
         sql += n > 0 ? n : 1;
@@ -95,8 +95,8 @@ static int is_decimal_point(const char *sql, const char *point)
     return isdigit((unsigned char)point[1]);
 }
 
-int oj_sql_select_may_reach_out(const char *sql, const char *dialect,
-                                const char *driver)
+int oj_sql_select_may_read_other_files(const char *sql, const char *dialect,
+                                       const char *driver)
 {
     int is_native = (strcasecmp(driver, "GPKG") == 0 ||
                      strcasecmp(driver, "SQLite") == 0) &&

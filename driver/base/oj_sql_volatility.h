@@ -17,7 +17,7 @@ int oj_sql_select_may_vary(const char *sql);
  *  mean layer b of dataset a. Returns 0 if the drivers GPKG or SQLite execute
  *  the statement themselves, unless dialect (may be NULL) names another
  *  engine. */
-int oj_sql_select_may_reach_out(const char *sql, const char *dialect,
-                                const char *driver);
+int oj_sql_select_may_read_other_files(const char *sql, const char *dialect,
+                                       const char *driver);
 
 #endif

@@ -47,7 +47,8 @@ static char first_error[512];
 static void keep_first_error(void)
 {
     char text[sizeof first_error];
-    if (oj_message_errors(text, (int)sizeof text) > 0 && first_error[0] == '\0')
+    if (oj_message_take_errors(text, (int)sizeof text) > 0 &&
+        first_error[0] == '\0')
         memcpy(first_error, text, sizeof text);
 }
 
@@ -59,13 +60,14 @@ static oj_status guard_connection(void *connection, const char *name,
 {
     const struct oj_sqlite_guard closed = {0};
     guard = closed;
-    oj_sqlite_connection_guard(connection, &guard);
+    oj_sqlite_connection_guard_commits(connection, &guard);
     if (!oj_sqlite_connection_in_transaction(connection))
         return oj_fail(err, OJ_ERR_IO,
                        "cannot begin a transaction in %s, because SQLite has "
                        "not begun it: end other programs that use it",
                        name);
-    oj_cancel_interrupt_by(oj_sqlite_connection_interrupt, connection);
+    oj_cancel_set_interrupt_callback(oj_sqlite_connection_interrupt,
+                                     connection);
     return OJ_OK;
 }
 
@@ -93,7 +95,7 @@ oj_status oj_transaction_flush(GDALDatasetH dataset, const char *name,
     keep_first_error();
     CPLErrorReset();
     GDALFlushCache(dataset);
-    if (oj_message_errors(text, (int)sizeof text) > 0)
+    if (oj_message_take_errors(text, (int)sizeof text) > 0)
         return oj_fail(err, OJ_ERR_IO, "writing to %s failed: %s", name, text);
     return OJ_OK;
 }
@@ -143,18 +145,18 @@ oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
     else
     {
         result = GDALDatasetCommitTransaction(dataset);
-        if (oj_message_errors(text, (int)sizeof text) > 0 ||
+        if (oj_message_take_errors(text, (int)sizeof text) > 0 ||
             result != OGRERR_NONE)
             return fail_commit(name, text, err);
     }
-    oj_cancel_interrupt_by(NULL, NULL);
+    oj_cancel_set_interrupt_callback(NULL, NULL);
     return OJ_OK;
 }
 
-void oj_transaction_drop(GDALDatasetH dataset)
+void oj_transaction_roll_back(GDALDatasetH dataset)
 {
     void *connection = oj_sqlite_connection_of(dataset);
-    oj_cancel_interrupt_by(NULL, NULL);
+    oj_cancel_set_interrupt_callback(NULL, NULL);
     if (connection != NULL)
     {
         /* GDALDatasetRollbackTransaction() would first write deferred changes,

@@ -33,13 +33,13 @@ OJ_MUST_USE oj_status oj_transaction_flush(GDALDatasetH dataset,
                                            struct oj_error *err);
 
 /** Commits. On failure nothing is committed, and the caller still must call
- *  oj_transaction_drop(). After success an SQLite database accepts no more
+ *  oj_transaction_roll_back(). After success an SQLite database accepts no more
  *  changes through this connection. */
 OJ_MUST_USE oj_status oj_transaction_commit(GDALDatasetH dataset,
                                             const char *name,
                                             struct oj_error *err);
 
 /** Rolls the transaction back and closes the dataset. */
-void oj_transaction_drop(GDALDatasetH dataset);
+void oj_transaction_roll_back(GDALDatasetH dataset);
 
 #endif

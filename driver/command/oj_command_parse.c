@@ -35,7 +35,7 @@ const char *oj_command_op_name(const struct oj_command *command)
     return command->is_window ? window : oj_op_get(command->relation.op)->name;
 }
 
-int oj_command_given(const struct oj_command *command, const char *name)
+int oj_command_has_option(const struct oj_command *command, const char *name)
 {
     int row = oj_option_find(name);
     return row >= 0 && command->given[row];
@@ -50,8 +50,8 @@ struct oj_distance oj_command_distance(const struct oj_command *command,
                                 (enum oj_unit)command->unit[row]};
 }
 
-int oj_command_is_of_side(const struct oj_command *command, const char *name,
-                          int side)
+int oj_command_option_is_of_side(const struct oj_command *command,
+                                 const char *name, int side)
 {
     int row = oj_option_find(name);
     int of = *(const int *)((const char *)command + oj_option_at(row)->offset);
@@ -111,8 +111,8 @@ static const char *first_given_option(const struct oj_command *command,
     int n;
     for (int i = 0; (at = oj_words_at(names, i, &n)) != NULL; i++)
     {
-        const char *name = oj_words_start(at, (size_t)n);
-        if (oj_command_given(command, name))
+        const char *name = oj_words_excerpt(at, (size_t)n);
+        if (oj_command_has_option(command, name))
             return oj_option_at(oj_option_find(name))->name;
     }
     return NULL;
@@ -200,7 +200,7 @@ check_options_that_need_others(const struct oj_command *command,
     for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
     {
         if (command->given[i] && option->needs != NULL &&
-            !oj_command_given(command, option->needs))
+            !oj_command_has_option(command, option->needs))
             return oj_fail(err, OJ_ERR_ARG,
                            "-%s needs -%s: write both, or neither",
                            option->name, option->needs);
@@ -215,16 +215,16 @@ static oj_status set_op_and_defaults(struct oj_command *command,
                                      struct oj_error *err)
 {
     struct oj_relation *relation = &command->relation;
-    if (!oj_command_given(command, "op"))
+    if (!oj_command_has_option(command, "op"))
         OJ_TRY(infer_op(command, err));
     if (oj_relation_sorts_by_measure(relation) &&
-        !oj_command_given(command, "k"))
+        !oj_command_has_option(command, "k"))
         relation->k = oj_op_get(relation->op)->k;
-    if (command->is_window && !oj_command_given(command, "how") &&
+    if (command->is_window && !oj_command_has_option(command, "how") &&
         !command->in_place)
         command->how = OJ_HOW_INNER;
     if (command->validate != NULL && command->validate[0] == '\0')
-        command->validate = oj_relation_reference(relation);
+        command->validate = oj_relation_reference_backend(relation);
     return check_options_that_need_others(command, err);
 }
 
@@ -262,13 +262,13 @@ static oj_status check_distance_values(const struct oj_command *command,
         return oj_fail(err, OJ_ERR_ARG, "-op %s needs %s", op->name,
                        op->needs_text);
     if ((op->takes & OJ_TAKES_K) == 0 &&
-        oj_command_given(command, "max_distance") &&
+        oj_command_has_option(command, "max_distance") &&
         isinf(command->relation.max_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "-op %s with an unbounded distance matches every "
                        "pair: write a number",
                        op->name);
-    if (oj_command_given(command, "densify") &&
+    if (oj_command_has_option(command, "densify") &&
         !(command->relation.densify > 0.0))
         return oj_fail(err, OJ_ERR_ARG,
                        "-densify must be above 0: write a length, as 10m, or "
@@ -421,7 +421,7 @@ static oj_status parse_similar_options(struct oj_command *command,
         OJ_TRY(oj_similar_fields_parse("-", *word, own, err));
         if (own->denominator == 0)
             limit = &all;
-        if (limit->denominator == 0 && !oj_command_given(command, "k"))
+        if (limit->denominator == 0 && !oj_command_has_option(command, "k"))
             return oj_fail(
                 err, OJ_ERR_ARG,
                 "-similar %.100s does not say how similar the texts must be: "
@@ -446,7 +446,7 @@ static oj_status parse_vector_options(struct oj_command *command,
                                   err));
     condition->is_asked = 1;
     condition->max_difference = INFINITY;
-    if (command->max_difference == NULL && oj_command_given(command, "k"))
+    if (command->max_difference == NULL && oj_command_has_option(command, "k"))
         return OJ_OK;
     if (command->max_difference == NULL)
         return oj_fail(err, OJ_ERR_ARG,
@@ -847,9 +847,9 @@ static int is_value_with_unit(const struct oj_option *option, const char *value,
 
 /* Refuses words that are options where values of `option` must stand: the user
  * has forgotten a value. */
-static oj_status check_words(const struct oj_option *option,
-                             const char *const *words, int n,
-                             struct oj_error *err)
+static oj_status check_words_are_values(const struct oj_option *option,
+                                        const char *const *words, int n,
+                                        struct oj_error *err)
 {
     for (int i = 0; i < n; i++)
     {
@@ -879,13 +879,13 @@ static oj_status read_option(struct argument_reader *r, const char *word,
     if (r->command->is_dataset)
         OJ_TRY(check_option_fits_dataset(option, err));
     row = oj_option_find(option->name);
-    n = oj_option_words(option);
+    n = oj_option_count_words(option);
     if (r->argc - r->next < n)
         return oj_fail(err, OJ_ERR_ARG, "-%s needs a value: -%s %s",
                        option->name, option->name, option->arguments);
     if (r->command->given[row])
         OJ_TRY(check_option_is_not_repeated(option, err));
-    OJ_TRY(check_words(option, words, n, err));
+    OJ_TRY(check_words_are_values(option, words, n, err));
     if (n == 1 && r->next + 1 < r->argc && r->cut_value == 0 &&
         is_value_with_unit(option, words[0], words[1]))
         r->cut_value = r->next;
@@ -1079,7 +1079,7 @@ static void append_words_of(const struct oj_command *command,
     for (const char **word = command->words; *word != NULL; word++)
     {
         const struct oj_option *here = oj_option_of_word(*word);
-        const int n = here != NULL ? oj_option_words(here) : 0;
+        const int n = here != NULL ? oj_option_count_words(here) : 0;
         if (here == option)
             *list = CSLAddString(*list, CPLSPrintf("-%s", option->name));
         for (int i = 0; i < n; i++)

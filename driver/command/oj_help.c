@@ -481,7 +481,7 @@ int oj_help_print_words(const char *before)
         print_parameters();
         return 1;
     }
-    if (option == NULL || oj_option_words(option) == 0)
+    if (option == NULL || oj_option_count_words(option) == 0)
         print_options_as_words();
     if (option == NULL)
         return 1;
@@ -496,6 +496,6 @@ int oj_help_print_words(const char *before)
         print_backends(print_name_without_text);
     else if (option->kind == OJ_OPTION_CHOICE || option->choices != NULL)
         print_list(oj_option_choices(option));
-    return oj_option_words(option) == 0 ||
+    return oj_option_count_words(option) == 0 ||
            strncmp(option->arguments, "FILE", 4) == 0;
 }

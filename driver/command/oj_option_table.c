@@ -537,7 +537,7 @@ const char *oj_option_choice_word(const struct oj_option *option, int value)
 {
     int n = 0;
     const char *word = oj_words_at(oj_option_choices(option), value, &n);
-    return oj_words_start(word, (size_t)n);
+    return oj_words_excerpt(word, (size_t)n);
 }
 
 int oj_word_is_option(const char *word)
@@ -563,7 +563,7 @@ int oj_option_is_of_pairs(const struct oj_option *option)
     return option->group == join || option->group == crs;
 }
 
-int oj_option_words(const struct oj_option *option)
+int oj_option_count_words(const struct oj_option *option)
 {
     if (option->kind == OJ_OPTION_FLAG || option->kind == OJ_OPTION_REFERENCE ||
         option->kind == OJ_OPTION_FLAG_OR_WORD)

@@ -44,7 +44,7 @@ enum oj_option_kind
     OJ_OPTION_OP,      /**< enum oj_op; "window" sets is_window */
     OJ_OPTION_BACKEND, /**< const char *: "auto" or a backend's name */
     /** const char *; optional argument: name of a reference backend, by default
-     *  the reference of the join (oj_relation_reference()) */
+     *  the reference of the join (oj_relation_reference_backend()) */
     OJ_OPTION_REFERENCE,
     /** const char *; optional argument: one of the choices, by default "" */
     OJ_OPTION_FLAG_OR_WORD
@@ -113,7 +113,7 @@ int oj_option_is_of_pairs(const struct oj_option *option);
 
 /** Returns the number of arguments; 0 for OJ_OPTION_REFERENCE and
  *  OJ_OPTION_FLAG_OR_WORD, although one optional argument may follow. */
-int oj_option_words(const struct oj_option *option);
+int oj_option_count_words(const struct oj_option *option);
 
 /** Writes the advice that follows "unknown option WORD" in an error to text:
  *  the option with a similar name, the equivalent of an option of ogr2ogr or

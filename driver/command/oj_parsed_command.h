@@ -260,12 +260,12 @@ OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
                                             struct oj_error *err);
 
 /** Returns 1 if the option with this name (not an alias) was given. */
-int oj_command_given(const struct oj_command *command, const char *name);
+int oj_command_has_option(const struct oj_command *command, const char *name);
 
 /** Returns 1 if this option, whose value is an enum oj_which_side, is given and
  *  includes the side. */
-int oj_command_is_of_side(const struct oj_command *command, const char *name,
-                          int side);
+int oj_command_option_is_of_side(const struct oj_command *command,
+                                 const char *name, int side);
 
 /** Returns 1 if the join reads geometries, 0 if it only compares attributes. */
 int oj_command_needs_shapes(const struct oj_command *command);

@@ -91,7 +91,7 @@ struct SpecDepthGuard
 
 /* Returns true if status is OJ_OK. Otherwise reports the error as one line,
  * even if the text of a driver or database has several, and returns false. */
-bool Succeeds(oj_status status, oj_error &error)
+bool SucceedsOrReports(oj_status status, oj_error &error)
 {
     if (status == OJ_OK)
         return true;
@@ -135,7 +135,7 @@ class JoinLayer final : public OGRLayer
     bool m_has_random_read = false, m_has_fast_count = false,
          m_has_fast_extent = false, m_has_fast_box = false;
 
-    oj_status Plan(oj_error *err);
+    oj_status PlanRowsAndFields(oj_error *err);
     void MakeDefinition();
     void SetJoinMetadata();
 
@@ -145,11 +145,11 @@ class JoinLayer final : public OGRLayer
     }
     bool IsOpen() const;
     bool IsOneToOne() const;
-    bool MayLeaveOut() const;
+    bool MaySkipFilteredRows() const;
     bool HasInputGeometry() const;
     bool HasInputExtent() const;
     bool IsInputField(const char *name) const;
-    std::string WhereToPush(const char *where) const;
+    std::string ConditionForInputFilter(const char *where) const;
     bool UsesDates() const;
     bool PushesBox() const;
     void PushFilters();
@@ -160,7 +160,7 @@ class JoinLayer final : public OGRLayer
     void UnsetIgnoredFields(OGRFeature *feature) const;
 
     oj_status Refresh(oj_error *err);
-    oj_status Begin(oj_error *err);
+    oj_status BeginReading(oj_error *err);
     bool BeginOrReport();
     OGRFeatureUniquePtr ReadNext();
     bool MayReadFeatures() const;
@@ -168,14 +168,15 @@ class JoinLayer final : public OGRLayer
     bool SkipTo(GIntBig place);
     GIntBig NextRowIndex() const;
     oj_status OpenSingle(oj_error *err);
-    oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
-    oj_status IdlePass(oj_pass **pass, oj_error *err);
+    oj_status GetRowByFid(int64_t fid, OGRFeatureUniquePtr &feature,
+                          oj_error *err);
+    oj_status FindIdlePass(oj_pass **pass, oj_error *err);
     oj_status Count(int force, int64_t *n, oj_error *err);
     template <class Read>
-    OGRErr Extent(OGREnvelope *extent, bool force, const Read &read);
+    OGRErr ComputeExtent(OGREnvelope *extent, bool force, const Read &read);
 #if OJ_GDAL_IS(3, 6)
     static oj_status AdvanceArrow(void *user, int *there, oj_error *err);
-    static void CloseArrow(void *user);
+    static void EndArrowStream(void *user);
 #endif
 
   public:
@@ -333,7 +334,7 @@ void JoinLayer::SetJoinMetadata()
     m_dataset->SetMetadata(list.List());
 }
 
-oj_status JoinLayer::Plan(oj_error *err)
+oj_status JoinLayer::PlanRowsAndFields(oj_error *err)
 {
     const oj_job &job = m_main.pass.job;
     OJ_TRY(oj_pass_open_layer(&m_command, &m_main.pass, &m_schema, err));
@@ -365,7 +366,7 @@ bool JoinLayer::Open()
 {
     oj_error error{OJ_OK, ""};
     CPLErrorReset();
-    if (!Succeeds(Plan(&error), error))
+    if (!SucceedsOrReports(PlanRowsAndFields(&error), error))
         return false;
     /* Discards errors of attempts that GDAL made while opening. */
     CPLErrorReset();
@@ -391,7 +392,7 @@ bool JoinLayer::IsOneToOne() const
  * Skipping must change neither the FIDs of other rows, nor which join rows are
  * unmatched, nor which rows -limit counts. If the join layer is streamed,
  * aggregates are computed for all input rows, so none may be skipped. */
-bool JoinLayer::MayLeaveOut() const
+bool JoinLayer::MaySkipFilteredRows() const
 {
     const oj_rows &rows = m_main.pass.rows;
     return IsOpen() && m_schema.keep_fids && m_command.limit < 0 &&
@@ -490,11 +491,11 @@ bool IsPlainWhere(const swq_expr_node &node)
 /* Returns the condition that the input layer's filter can evaluate, or "".
  * Database servers get no condition, because they also quote and fold names
  * differently. */
-std::string JoinLayer::WhereToPush(const char *where) const
+std::string JoinLayer::ConditionForInputFilter(const char *where) const
 {
     const oj_source &input = m_main.pass.job.input;
     const CPLStringList used(m_poAttrQuery->GetUsedFields(), TRUE);
-    if (input.layer == nullptr || used.Count() == 0 || !MayLeaveOut())
+    if (input.layer == nullptr || used.Count() == 0 || !MaySkipFilteredRows())
         return "";
     for (int i = 0; i < used.Count(); i++)
     {
@@ -520,9 +521,10 @@ std::string JoinLayer::WhereToPush(const char *where) const
 bool JoinLayer::PushesBox() const
 {
     const OGREnvelope &box = m_sFilterEnvelope;
-    return m_poFilterGeom != nullptr && MayLeaveOut() && HasInputGeometry() &&
-           std::isfinite(box.MinX) && std::isfinite(box.MinY) &&
-           std::isfinite(box.MaxX) && std::isfinite(box.MaxY);
+    return m_poFilterGeom != nullptr && MaySkipFilteredRows() &&
+           HasInputGeometry() && std::isfinite(box.MinX) &&
+           std::isfinite(box.MinY) && std::isfinite(box.MaxX) &&
+           std::isfinite(box.MaxY);
 }
 
 /* Makes the input layer apply those filters of the client that cannot lose a
@@ -565,7 +567,7 @@ OGRErr JoinLayer::SetAttributeFilter(const char *where)
     Reset();
     m_asks_dates = UsesDates();
     m_where = m_poAttrQuery != nullptr && m_stream == nullptr
-                  ? WhereToPush(where)
+                  ? ConditionForInputFilter(where)
                   : std::string();
     PushFilters();
     return result;
@@ -644,7 +646,7 @@ oj_status JoinLayer::Refresh(oj_error *err)
 
 /* Applies the current flags of ignored fields, and reopens outdated sides
  * (Refresh()). Called before rows are read. */
-oj_status JoinLayer::Begin(oj_error *err)
+oj_status JoinLayer::BeginReading(oj_error *err)
 {
     if (m_main.cursor != nullptr)
         return OJ_OK;
@@ -652,12 +654,12 @@ oj_status JoinLayer::Begin(oj_error *err)
     return Refresh(err);
 }
 
-/* Calls Begin(). If it fails, reports the error and returns false; no rows
- * follow then. */
+/* Calls BeginReading(). If it fails, reports the error and returns false; no
+ * rows follow then. */
 bool JoinLayer::BeginOrReport()
 {
     oj_error error{OJ_OK, ""};
-    m_main.has_ended = !Succeeds(Begin(&error), error);
+    m_main.has_ended = !SucceedsOrReports(BeginReading(&error), error);
     return !m_main.has_ended;
 }
 
@@ -668,7 +670,7 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
     oj_error error{OJ_OK, ""};
     OGRFeatureUniquePtr feature;
     if (m_main.has_ended || !BeginOrReport() ||
-        !Succeeds(m_main.Next(feature, &error), error))
+        !SucceedsOrReports(m_main.Next(feature, &error), error))
         return nullptr;
     if (feature == nullptr && !IsFiltered())
         m_n_rows = m_main.position;
@@ -738,7 +740,8 @@ bool JoinLayer::SkipTo(GIntBig place)
         return false;
     }
     if (!BeginOrReport() ||
-        !Succeeds(m_main.Skip(place - m_main.position, &there, &error), error))
+        !SucceedsOrReports(m_main.Skip(place - m_main.position, &there, &error),
+                           error))
         return false;
     if (there)
         m_peeked = ReadNext();
@@ -770,7 +773,7 @@ oj_status JoinLayer::OpenSingle(oj_error *err)
         return status;
     }
     /* Messages of planning were reported when the layer was opened. */
-    oj_message_list_drop(&m_single.pass.messages);
+    oj_message_list_mark_reported(&m_single.pass.messages);
     m_main.pass.like = &m_single.pass;
     return OJ_OK;
 }
@@ -779,16 +782,16 @@ oj_status JoinLayer::OpenSingle(oj_error *err)
  * random access, looks the row up there. Otherwise reads rows until this one,
  * from the place where the last call ended, or from the first row if the last
  * call has passed this row. */
-oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
-                         oj_error *err)
+oj_status JoinLayer::GetRowByFid(int64_t fid, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
 {
     OJ_TRY(Refresh(err));
     OJ_TRY(OpenSingle(err));
     CopyIgnoredFlags(m_single.asked);
     if (!m_schema.keep_fids)
-        return m_single.GetNumbered(fid, feature, err);
-    return m_command.limit >= 0 ? m_single.GetSearched(fid, feature, err)
-                                : m_single.Get(fid, feature, err);
+        return m_single.GetRowByNumber(fid, feature, err);
+    return m_command.limit >= 0 ? m_single.SearchRowByFid(fid, feature, err)
+                                : m_single.GetRowByFid(fid, feature, err);
 }
 
 /* Does not change the position of GetNextFeature(). */
@@ -796,7 +799,7 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 {
     oj_error error{OJ_OK, ""};
     OGRFeatureUniquePtr feature;
-    if (!Succeeds(Get(fid, feature, &error), error))
+    if (!SucceedsOrReports(GetRowByFid(fid, feature, &error), error))
         return nullptr;
     if (feature != nullptr && IsFiltered())
         UnsetIgnoredFields(feature.get());
@@ -807,7 +810,7 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 
 /* Sets *pass to a pass whose datasets no thread is using: the main pass, or the
  * single pass while rows of the main pass are read. */
-oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
+oj_status JoinLayer::FindIdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
     if (!oj_pass_is_running(&m_main.pass) && m_stream == nullptr)
@@ -838,7 +841,7 @@ oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
     if ((m_poAttrQuery != nullptr && m_where.empty()) ||
         (!force && !(is_known && m_has_fast_count)))
         return OJ_OK;
-    OJ_TRY(IdlePass(&pass, err));
+    OJ_TRY(FindIdlePass(&pass, err));
     const oj_status status =
         is_known ? oj_pass_input_count_or_extent(pass, force, n, nullptr, err)
                  : oj_pass_count(pass, n, err);
@@ -854,7 +857,7 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     oj_error error{OJ_OK, ""};
     const GIntBig place = NextRowIndex();
     int64_t n;
-    if (!Succeeds(Count(force, &n, &error), error))
+    if (!SucceedsOrReports(Count(force, &n, &error), error))
         return -1;
     if (n >= 0 || !force)
         return n;
@@ -870,7 +873,8 @@ GIntBig JoinLayer::GetFeatureCount(int force)
  * its input feature. Otherwise calls `read`, the method of the base class,
  * which reads all rows; without force, returns OGRERR_FAILURE instead. */
 template <class Read>
-OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
+OGRErr JoinLayer::ComputeExtent(OGREnvelope *extent, bool force,
+                                const Read &read)
 {
     const GIntBig place = NextRowIndex();
     int64_t there = 0;
@@ -880,14 +884,14 @@ OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
         oj_pass *pass;
         oj_status status = Refresh(&error);
         if (status == OJ_OK)
-            status = IdlePass(&pass, &error);
+            status = FindIdlePass(&pass, &error);
         if (status == OJ_OK)
         {
             status = oj_pass_input_count_or_extent(pass, force, &there, extent,
                                                    &error);
             oj_message_list_report(&pass->messages);
         }
-        (void)Succeeds(status, error);
+        (void)SucceedsOrReports(status, error);
     }
     if (there > 0)
         return OGRERR_NONE;
@@ -911,8 +915,9 @@ OGRErr JoinLayer::ISetSpatialFilter(int field, const OGRGeometry *shape)
 
 OGRErr JoinLayer::IGetExtent(int field, OGREnvelope *extent, bool force)
 {
-    return Extent(extent, force,
-                  [=] { return OGRLayer::IGetExtent(field, extent, force); });
+    return ComputeExtent(
+        extent, force,
+        [=] { return OGRLayer::IGetExtent(field, extent, force); });
 }
 
 #else
@@ -926,8 +931,8 @@ void JoinLayer::SetSpatialFilter(OGRGeometry *shape)
 
 OGRErr JoinLayer::GetExtent(OGREnvelope *extent, int force)
 {
-    return Extent(extent, force != FALSE,
-                  [=] { return OGRLayer::GetExtent(extent, force); });
+    return ComputeExtent(extent, force != FALSE,
+                         [=] { return OGRLayer::GetExtent(extent, force); });
 }
 
 #endif
@@ -946,7 +951,7 @@ int JoinLayer::TestCapability(const char *capability) OJ_CONST_SINCE_3_12
     if (EQUAL(capability, OLCFastGetExtent))
         return HasInputExtent() && m_has_fast_extent;
     if (EQUAL(capability, OLCFastSpatialFilter))
-        return MayLeaveOut() && HasInputGeometry() && m_has_fast_box;
+        return MaySkipFilteredRows() && HasInputGeometry() && m_has_fast_box;
     if (EQUAL(capability, OLCFastSetNextByIndex))
         return !IsFiltered();
 #if OJ_GDAL_IS(3, 6)
@@ -966,13 +971,14 @@ int JoinLayer::TestCapability(const char *capability) OJ_CONST_SINCE_3_12
 
 oj_status JoinLayer::AdvanceArrow(void *user, int *there, oj_error *err)
 {
-    return static_cast<JoinLayer *>(user)->m_main.Advance(there, err);
+    return static_cast<JoinLayer *>(user)->m_main.AdvanceToNextAnswer(there,
+                                                                      err);
 }
 
 /* Called when the native stream ends. Applies the filters that were set while
  * it was open.
  */
-void JoinLayer::CloseArrow(void *user)
+void JoinLayer::EndArrowStream(void *user)
 {
     JoinLayer *layer = static_cast<JoinLayer *>(user);
     layer->m_stream = nullptr;
@@ -991,9 +997,9 @@ bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
         return false;
     Reset();
     if (!m_native_arrow || IsFiltered() || m_stream != nullptr ||
-        Begin(&error) != OJ_OK || m_main.Begin(&error) != OJ_OK)
+        BeginReading(&error) != OJ_OK || m_main.BeginReading(&error) != OJ_OK)
         return true; /* a client that now reads features gets an error */
-    const oj_arrow_rows rows{m_main.cursor, AdvanceArrow, CloseArrow, this};
+    const oj_arrow_rows rows{m_main.cursor, AdvanceArrow, EndArrowStream, this};
     m_stream = oj_join_arrow_open(OGRFeatureDefn::ToHandle(m_defn), &rows,
                                   const_cast<char **>(options), stream);
     if (m_stream == nullptr)

@@ -38,7 +38,7 @@ void RowStream::Close()
 
 /* Stops reading the fields that are ignored now, until the stream is
  * stopped. */
-void RowStream::SkipIgnored()
+void RowStream::StopReadingIgnoredFields()
 {
     for (int64_t i = 0; i < schema->n_fields; i++)
     {
@@ -78,11 +78,12 @@ oj_status RowStream::BeginAnswer(const oj_answer &answer, oj_error *err)
     return answer.is_matched != nullptr
                ? oj_row_cursor_begin_join_rows(cursor, answer.batch,
                                                answer.is_matched, err)
-               : oj_row_cursor_begin(cursor, answer.batch, answer.first_row,
-                                     answer.matches, answer.values, err);
+               : oj_row_cursor_begin_answer(cursor, answer.batch,
+                                            answer.first_row, answer.matches,
+                                            answer.values, err);
 }
 
-oj_status RowStream::Begin(oj_error *err)
+oj_status RowStream::BeginReading(oj_error *err)
 {
     if (cursor != nullptr)
         return OJ_OK;
@@ -94,28 +95,28 @@ oj_status RowStream::Begin(oj_error *err)
 }
 
 /* Ends the run of the pass. Called after the last row or an error. */
-oj_status RowStream::End(oj_status status, oj_error *err)
+oj_status RowStream::EndRun(oj_status status, oj_error *err)
 {
     has_ended = true;
-    oj_row_cursor_end(cursor);
+    oj_row_cursor_end_answer(cursor);
     return oj_pass_stop(&pass, status, err);
 }
 
-oj_status RowStream::Advance(int *there, oj_error *err)
+oj_status RowStream::AdvanceToNextAnswer(int *there, oj_error *err)
 {
     const oj_answer *answer = nullptr;
     *there = 0;
     if (has_ended)
         return OJ_OK;
     if (!oj_pass_is_running(&pass) && skips)
-        SkipIgnored();
-    oj_row_cursor_end(cursor);
+        StopReadingIgnoredFields();
+    oj_row_cursor_end_answer(cursor);
     oj_status status = oj_pass_next(&pass, &answer, err);
     if (status == OJ_OK && answer != nullptr)
         status = BeginAnswer(*answer, err);
     *there = status == OJ_OK && answer != nullptr;
     if (!*there)
-        status = End(status, err);
+        status = EndRun(status, err);
     oj_message_list_report(&pass.messages);
     return status;
 }
@@ -149,19 +150,19 @@ oj_status RowStream::Next(OGRFeatureUniquePtr &feature, oj_error *err)
     int there = 1;
     if (has_ended)
         return OJ_OK;
-    OJ_TRY(Begin(err));
+    OJ_TRY(BeginReading(err));
     while (there)
     {
         int is_made = 0;
         const oj_status status = MakeFeature(&is_made, feature, err);
         if (status != OJ_OK)
-            return End(status, err);
+            return EndRun(status, err);
         if (is_made)
         {
             position++;
             return OJ_OK;
         }
-        OJ_TRY(Advance(&there, err));
+        OJ_TRY(AdvanceToNextAnswer(&there, err));
     }
     return OJ_OK;
 }
@@ -174,7 +175,7 @@ oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
     *there = false;
     if (has_ended)
         return OJ_OK;
-    OJ_TRY(Begin(err));
+    OJ_TRY(BeginReading(err));
     while (n > 0 && has_answer)
     {
         const int64_t taken =
@@ -182,7 +183,7 @@ oj_status RowStream::Skip(int64_t n, bool *there, oj_error *err)
         n -= taken;
         position += taken;
         if (taken == 0)
-            OJ_TRY(Advance(&has_answer, err));
+            OJ_TRY(AdvanceToNextAnswer(&has_answer, err));
     }
     *there = n == 0;
     return OJ_OK;
@@ -199,12 +200,12 @@ oj_status RowStream::MakeRow(int64_t n, OGRFeatureUniquePtr &feature,
     return there ? MakeFeature(&there, feature, err) : OJ_OK;
 }
 
-oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
-                         oj_error *err)
+oj_status RowStream::GetRowByFid(int64_t fid, OGRFeatureUniquePtr &feature,
+                                 oj_error *err)
 {
     oj_answer answer;
     int there;
-    OJ_TRY(Begin(err));
+    OJ_TRY(BeginReading(err));
     oj_status status =
         oj_pass_answer_feature(&pass, &fid, &answer, &there, err);
     if (status == OJ_OK && there)
@@ -212,7 +213,7 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
         status = BeginAnswer(answer, err);
         if (status == OJ_OK)
             status = MakeRow(fid, feature, err);
-        oj_row_cursor_end(cursor);
+        oj_row_cursor_end_answer(cursor);
     }
     if (status != OJ_OK) /* the next request reopens the pass */
     {
@@ -225,8 +226,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
 
 /* Gets the row with the number fid. Skips the rows before it. If the stream has
  * passed it already, starts again from the first row. */
-oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
-                                 oj_error *err)
+oj_status RowStream::GetRowByNumber(int64_t fid, OGRFeatureUniquePtr &feature,
+                                    oj_error *err)
 {
     bool there;
     if (has_ended || fid < position)
@@ -235,8 +236,8 @@ oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
     return there ? Next(feature, err) : OJ_OK;
 }
 
-oj_status RowStream::GetSearched(int64_t fid, OGRFeatureUniquePtr &feature,
-                                 oj_error *err)
+oj_status RowStream::SearchRowByFid(int64_t fid, OGRFeatureUniquePtr &feature,
+                                    oj_error *err)
 {
     Stop();
     do

@@ -45,30 +45,31 @@ struct RowStream
     void Close();
     /** Opens the cursor, and reopens an outdated pass; has no effect while rows
      *  are read. */
-    oj_status Begin(oj_error *err);
+    oj_status BeginReading(oj_error *err);
     /** Ends the current answer and waits for the next one. *there becomes 0 if
      *  there are no more answers. */
-    oj_status Advance(int *there, oj_error *err);
+    oj_status AdvanceToNextAnswer(int *there, oj_error *err);
     /** Gets the next row; feature stays unchanged if there is no further row.
      */
     oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);
     /** Skips n rows. *there becomes false if fewer rows remain. */
     oj_status Skip(int64_t n, bool *there, oj_error *err);
-    /** Three ways to get the row with this FID: Get() looks it up in the input
-     *  layer, GetNumbered() counts numbered rows, and GetSearched() reads all
-     *  rows. GetSearched() is for -limit, with which only rows before the limit
-     *  exist. */
-    oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
-    oj_status GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
+    /** Three ways to get the row with this FID: GetRowByFid() looks it up in
+     * the input layer, GetRowByNumber() counts numbered rows, and
+     * SearchRowByFid() reads all rows. SearchRowByFid() is for -limit, with
+     * which only rows before the limit exist. */
+    oj_status GetRowByFid(int64_t fid, OGRFeatureUniquePtr &feature,
                           oj_error *err);
-    oj_status GetSearched(int64_t fid, OGRFeatureUniquePtr &feature,
-                          oj_error *err);
+    oj_status GetRowByNumber(int64_t fid, OGRFeatureUniquePtr &feature,
+                             oj_error *err);
+    oj_status SearchRowByFid(int64_t fid, OGRFeatureUniquePtr &feature,
+                             oj_error *err);
 
   private:
-    void SkipIgnored();
+    void StopReadingIgnoredFields();
     oj_status OpenCursor(oj_error *err);
     oj_status BeginAnswer(const oj_answer &answer, oj_error *err);
-    oj_status End(oj_status status, oj_error *err);
+    oj_status EndRun(oj_status status, oj_error *err);
     oj_status MakeFeature(int *there, OGRFeatureUniquePtr &feature,
                           oj_error *err);
     oj_status MakeRow(int64_t n, OGRFeatureUniquePtr &feature, oj_error *err);

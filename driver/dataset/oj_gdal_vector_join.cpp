@@ -49,7 +49,7 @@ struct Given
 
 /* Returns true for options of a join dataset, except -window, and except -q and
  * -progress, which GDAL itself handles. */
-bool IsOfJoin(const oj_option *option)
+bool IsJoinDatasetOption(const oj_option *option)
 {
     return option->not_read == nullptr &&
            oj_words_find("q|progress|window", option->name) < 0;
@@ -80,7 +80,7 @@ class VectorJoin final : public GDALAlgorithm
     std::deque<Given> m_given{};
 
     void AddOption(const oj_option *option);
-    std::vector<std::string> Words() const;
+    std::vector<std::string> CommandWords() const;
     std::unique_ptr<GDALDataset> Open() const;
     bool Write(GDALDataset *join, GDALProgressFunc progress, void *user);
     bool RunImpl(GDALProgressFunc progress, void *user) override;
@@ -106,7 +106,7 @@ VectorJoin::VectorJoin()
     AddOverwriteArg(&m_overwrite);
     for (int i = 0; oj_option_at(i) != nullptr; i++)
     {
-        if (IsOfJoin(oj_option_at(i)))
+        if (IsJoinDatasetOption(oj_option_at(i)))
             AddOption(oj_option_at(i));
     }
 }
@@ -142,7 +142,7 @@ void VectorJoin::AddOption(const oj_option *option)
     }
 }
 
-std::vector<std::string> VectorJoin::Words() const
+std::vector<std::string> VectorJoin::CommandWords() const
 {
     std::vector<std::string> words;
     for (const Given &given : m_given)
@@ -181,7 +181,7 @@ std::vector<std::string> VectorJoin::Words() const
 
 std::unique_ptr<GDALDataset> VectorJoin::Open() const
 {
-    const std::vector<std::string> words = Words();
+    const std::vector<std::string> words = CommandWords();
     std::vector<const char *> list;
     for (const std::string &word : words)
         list.push_back(word.c_str());

@@ -107,7 +107,7 @@ struct oj_join_arrow
 
 /* ---- values -------------------------------------------------------------- */
 
-static OGRFieldType item_type(OGRFieldType type)
+static OGRFieldType element_type_of_list(OGRFieldType type)
 {
     return type == OFTIntegerList     ? OFTInteger
            : type == OFTInteger64List ? OFTInteger64
@@ -126,7 +126,7 @@ find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
         if (strcmp(schema->format, "+l") != 0 || schema->n_children != 1)
             return NULL;
         schema = schema->children[0];
-        type = item_type(type);
+        type = element_type_of_list(type);
     }
     for (size_t i = 0; i < sizeof column_forms / sizeof *column_forms; i++)
     {
@@ -202,9 +202,9 @@ static oj_status put_number(struct oj_arrow_column *column, int64_t row,
 /* Appends element i of a list. The numbers by which OGR marks a field as NULL
  * are ordinary values within a list. Sets *fits to 0, and appends nothing, if
  * the column has no room for the element. */
-static oj_status put_item(struct oj_arrow_column *item, int64_t row,
-                          enum value_form form, const OGRField *list, int i,
-                          int *fits, struct oj_error *err)
+static oj_status append_list_element(struct oj_arrow_column *item, int64_t row,
+                                     enum value_form form, const OGRField *list,
+                                     int i, int *fits, struct oj_error *err)
 {
     OGRField raw;
     memset(&raw, 0, sizeof raw);
@@ -231,7 +231,8 @@ static oj_status put_list(struct oj_arrow_column *column, int64_t row,
     OJ_TRY(oj_arrow_column_put_list(column, row, n, &first, err));
     *fits = first >= 0;
     for (int i = 0; i < n && *fits; i++)
-        OJ_TRY(put_item(column->item, first + i, form, list, i, fits, err));
+        OJ_TRY(append_list_element(column->item, first + i, form, list, i, fits,
+                                   err));
     return OJ_OK;
 }
 
@@ -429,7 +430,7 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
             OJ_TRY(oj_arrow_column_put_null(column, row + i, err));
             continue;
         }
-        oj_arrow_column_mark(column, row + i);
+        oj_arrow_column_mark_valid(column, row + i);
         if (column->type.size == 8)
             ((int64_t *)column->values)[row + i] =
                 ((const int64_t *)values)[at];
@@ -616,7 +617,7 @@ static void release_stream(struct ArrowArrayStream *stream)
     memset(stream, 0, sizeof *stream);
     if (rows.cursor == NULL)
         return;
-    oj_row_cursor_end(rows.cursor);
+    oj_row_cursor_end_answer(rows.cursor);
     if (rows.closed != NULL)
         rows.closed(rows.user);
 }

@@ -36,7 +36,7 @@ static char **words_of_spec_file(const struct oj_command *command,
     for (const char **word = command->words; *word != NULL; word++)
     {
         const struct oj_option *option = oj_option_of_word(*word);
-        int n = option != NULL ? oj_option_words(option) : 0;
+        int n = option != NULL ? oj_option_count_words(option) : 0;
         if (option == NULL && !leaves_out)
             add_relative_path(&words, "", *word, folder);
         leaves_out = leaves_out && option != NULL;

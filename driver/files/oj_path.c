@@ -171,5 +171,5 @@ const char *oj_path_folder(const char *path, const char *none)
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
         return none;
-    return oj_words_start(path, slash == path ? 1 : (size_t)(slash - path));
+    return oj_words_excerpt(path, slash == path ? 1 : (size_t)(slash - path));
 }

@@ -64,7 +64,7 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
     const char *path, *folder;
     while (n > 1 && final[n - 1] == '/')
         n--;
-    path = oj_words_start(final, n);
+    path = oj_words_excerpt(final, n);
     folder = oj_path_folder(path, ".");
     if (CPLStrlcpy(t->name, CPLGetFilename(path), sizeof t->name) >=
         sizeof t->name)
@@ -144,7 +144,7 @@ static void remove_stale_folders(const struct oj_temporary *t)
 {
     char start[NAME_SIZE];
     temporary_name_prefix(t, start, sizeof start);
-    (void)oj_folder_each(t->destination_file, remove_if_stale, start);
+    (void)oj_folder_for_each_name(t->destination_file, remove_if_stale, start);
 }
 
 /* Sets t->access_path, the path by which GDAL opens the members. The path leads
@@ -210,7 +210,7 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
     t->folder_file = oj_folder_open(t->destination_file, folder_name(t));
     if (t->folder_file < 0)
         return fail_system(err, "cannot open", t->folder);
-    return oj_folder_each(t->folder_file, is_any_name, NULL) == 0
+    return oj_folder_for_each_name(t->folder_file, is_any_name, NULL) == 0
                ? OJ_OK
                : fail_folder_replaced(t, err);
 }
@@ -311,7 +311,8 @@ void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
     snprintf(path, (size_t)size, "%s/%s", t->access_path, t->name);
 }
 
-oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
+oj_status oj_temporary_check_writable(const struct oj_temporary *t,
+                                      struct oj_error *err)
 {
     static const char zeros[PROBE_BYTES];
     int file = oj_new_file_create(t->folder_file, probe_name, 0600), why = 0;
@@ -353,7 +354,7 @@ static int add_member(int folder, const char *name, void *to)
 static char **list_output_files_main_last(const struct oj_temporary *t)
 {
     struct members members = {NULL, t->name, 0};
-    (void)oj_folder_each(t->folder_file, add_member, &members);
+    (void)oj_folder_for_each_name(t->folder_file, add_member, &members);
     return members.has_main ? CSLAddString(members.names, t->name)
                             : members.names;
 }
@@ -499,8 +500,8 @@ static oj_status move_output_files_into_place(const struct oj_temporary *t,
                              t->destination);
 }
 
-oj_status oj_temporary_move(const struct oj_temporary *t, char **old,
-                            struct oj_error *err)
+oj_status oj_temporary_move_into_place(const struct oj_temporary *t, char **old,
+                                       struct oj_error *err)
 {
     char **members = list_output_files_main_last(t);
     oj_status status = check_targets_replaceable(t, members, old, err);

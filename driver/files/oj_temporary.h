@@ -52,16 +52,16 @@ void oj_temporary_path(const struct oj_temporary *temporary, char *path,
 
 /** Returns OJ_ERR_IO if the disk is full: drivers that buffer writes may not
  *  have noticed it. */
-OJ_MUST_USE oj_status oj_temporary_probe(const struct oj_temporary *temporary,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_temporary_check_writable(
+    const struct oj_temporary *temporary, struct oj_error *err);
 
 /** Moves all members to their final names, the main one last. old:
  *  NULL-terminated paths of the files of the replaced dataset, which are
  *  removed; if old is NULL, no file may exist under a final name yet. Members
  *  are synced to the disk before they are moved, and the final names before
  *  this returns. On OJ_ERR_CANCELLED nothing was moved. */
-OJ_MUST_USE oj_status oj_temporary_move(const struct oj_temporary *temporary,
-                                        char **old, struct oj_error *err);
+OJ_MUST_USE oj_status oj_temporary_move_into_place(
+    const struct oj_temporary *temporary, char **old, struct oj_error *err);
 
 /** Removes the folder and its contents; zeroed memory is accepted. */
 void oj_temporary_remove(struct oj_temporary *temporary);

@@ -67,7 +67,7 @@ static int threads_of_command(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
     int64_t threads = command->threads;
-    if (!oj_command_given(command, "threads"))
+    if (!oj_command_has_option(command, "threads"))
         threads = atoi(n);
     return threads < 0 || threads > OJ_MAX_THREADS ? 0 : (int)threads;
 }
@@ -231,7 +231,7 @@ static int64_t choose_rows_per_batch(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
     int64_t most = command->memory / BYTES_PER_BATCH_ROW;
-    if (command->memory == 0 || oj_command_given(command, "batch"))
+    if (command->memory == 0 || oj_command_has_option(command, "batch"))
         return command->batch;
     if (job->tiled != NULL)
         most = memory_limit_of_tile_or_batches(job) /
@@ -250,7 +250,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     options.batch_rows = choose_rows_per_batch(job);
     options.limit = side == 0 ? job->command->limit : job->most_join_rows;
     options.keep_attributes =
-        with_fields || oj_side_columns_need(&job->sides.columns, side);
+        with_fields || oj_side_columns_are_needed(&job->sides.columns, side);
     options.fields = source->fields;
     if (options.keep_attributes)
         options.n_fields = source->n_fields + source->n_hidden;
@@ -298,21 +298,21 @@ oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
         oj_source_check_count(source, reading.limit, to->counts.n_rows, err));
     to->flat = oj_flat_buf_view(&to->buf);
     values.table = to->table;
-    return oj_sides_make(&job->sides, side, insert, &values, &to->work,
-                         &to->flat, err);
+    return oj_sides_preprocess_rows(&job->sides, side, insert, &values,
+                                    &to->work, &to->flat, err);
 }
 
-oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
-                           const struct oj_batch *batch,
-                           struct oj_side_work *work, struct oj_flat *flat,
-                           struct oj_error *err)
+oj_status oj_job_preprocess_batch(struct oj_job *job, int side, int insert,
+                                  const struct oj_batch *batch,
+                                  struct oj_side_work *work,
+                                  struct oj_flat *flat, struct oj_error *err)
 {
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     if (batch->n_rows == 0)
         return OJ_OK;
-    return oj_sides_make(&job->sides, side, insert, batch->attributes, work,
-                         flat, err);
+    return oj_sides_preprocess_rows(&job->sides, side, insert,
+                                    batch->attributes, work, flat, err);
 }
 
 /* ---- the engine ---------------------------------------------------------- */
@@ -359,7 +359,7 @@ static int is_join_side_too_large(int64_t n_rows, void *user)
     const struct oj_read_counts *counts = &job->join_side->counts;
     /* upper bound: a text has at most one token per byte */
     int64_t most_tokens = job->relation.n_similar * counts->n_table_bytes;
-    int64_t bytes = oj_join_tiles_estimate(
+    int64_t bytes = oj_join_tiles_estimate_bytes(
         job->relation.op,
         (job->command->along == OJ_ALONG_BY_M ? 24 : 16) * counts->n_vertices +
             24 * n_rows + counts->n_table_bytes +
@@ -432,8 +432,8 @@ static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
 {
     struct oj_job *job = spill->job;
     struct oj_flat flat;
-    OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
-                            &flat, err));
+    OJ_TRY(oj_job_preprocess_batch(job, 1, OJ_INSERT_SOME, &spill->batch,
+                                   &spill->work, &flat, err));
     OJ_TRY(collect_fids_for_uniqueness_check(spill, &flat, err));
     return oj_join_tiles_add(&job->tiles, &flat, spill->batch.attributes,
                              spill->batch.first_row, err);
@@ -535,7 +535,7 @@ static void append_options_to_cache_key(char ***key,
     for (const char **word = command->words; *word != NULL; word++)
     {
         const struct oj_option *option = oj_option_of_word(*word);
-        int n = option != NULL ? oj_option_words(option) : 0;
+        int n = option != NULL ? oj_option_count_words(option) : 0;
         int counts = option != NULL && oj_option_is_of_join_side(option);
         const char *held = NULL;
         if (counts)
@@ -658,7 +658,7 @@ static int is_join_side_cacheable(const struct oj_job *job)
         return 0;
     return side->sql == NULL ||
            (!oj_sql_select_may_vary(side->sql) &&
-            !oj_sql_select_may_reach_out(
+            !oj_sql_select_may_read_other_files(
                 side->sql, side->dialect,
                 driver != NULL ? GDALGetDescription(driver) : ""));
 }
@@ -711,7 +711,7 @@ static oj_status build_join_side(void *user, struct oj_join_side *side,
     job->sides.reshape[1].found = nothing;
     OJ_TRY(oj_job_read_side(job, 1, 1, side, NULL, err));
     OJ_TRY(oj_job_open_engine(job, cancel, err));
-    oj_join_side_keep(side, &job->sides);
+    oj_join_side_copy_from_sides(side, &job->sides);
     *keep = oj_join_files_are_unchanged(&job->join_files);
     return OJ_OK;
 }
@@ -734,7 +734,7 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
         like = NULL;
     if (may_keep)
         key = make_cache_key(job);
-    status = oj_join_cache_take(
+    status = oj_join_cache_find_or_build(
         like != NULL ? &like->join_use : NULL, may_keep ? &key : NULL,
         build_join_side, job, oj_cancel_flag(), &job->join_use, &is_mine, err);
     oj_join_key_free(&key);
@@ -746,7 +746,7 @@ oj_status oj_job_prepare(struct oj_job *job, const struct oj_job *like,
     }
     job->join_side = oj_join_use_side(&job->join_use);
     if (!is_mine)
-        oj_join_side_lend(job->join_side, &job->sides);
+        oj_join_side_copy_to_sides(job->join_side, &job->sides);
     return OJ_OK;
 }
 
@@ -765,7 +765,7 @@ oj_status oj_job_join(struct oj_job *job, const struct oj_flat *input,
         return oj_tiled_join_batch(job->tiled, input, NULL, with_attributes,
                                    out, &job->answer_side[answer], err);
     if (job->join_use.entry != NULL)
-        return oj_join_use_batch(&job->join_use, input, out, err);
+        return oj_join_use_join_batch(&job->join_use, input, out, err);
     return oj_join_batch(job->join_side->engine, input, out, err);
 }
 
@@ -813,7 +813,9 @@ const struct oj_backend *oj_job_backend(const struct oj_job *job)
 
 const char *oj_job_backend_reason(const struct oj_job *job)
 {
-    return job->tiled != NULL ? "" : oj_join_reason(job->join_side->engine);
+    return job->tiled != NULL
+               ? ""
+               : oj_join_reason_for_backend(job->join_side->engine);
 }
 
 int oj_job_threads(const struct oj_job *job)

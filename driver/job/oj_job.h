@@ -84,11 +84,9 @@ OJ_MUST_USE oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
 
 /** Makes the features and columns to join from a batch of a side. *flat borrows
  *  from batch and work. insert is an enum oj_insertion. */
-OJ_MUST_USE oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
-                                       const struct oj_batch *batch,
-                                       struct oj_side_work *work,
-                                       struct oj_flat *flat,
-                                       struct oj_error *err);
+OJ_MUST_USE oj_status oj_job_preprocess_batch(
+    struct oj_job *job, int side, int insert, const struct oj_batch *batch,
+    struct oj_side_work *work, struct oj_flat *flat, struct oj_error *err);
 
 /** Reads the join side and indexes it. A job with `shares` takes the join side
  *  from the process-wide cache, or puts it there if it can be cached. Polls the

@@ -55,13 +55,15 @@ static struct
 
 /* ---- join sides ---------------------------------------------------------- */
 
-void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides)
+void oj_join_side_copy_from_sides(struct oj_join_side *side,
+                                  const struct oj_sides *sides)
 {
     side->findings = sides->reshape[1].found;
     side->vocabulary = oj_vocabulary_add_reference(sides->columns.vocabulary);
 }
 
-void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
+void oj_join_side_copy_to_sides(const struct oj_join_side *side,
+                                struct oj_sides *sides)
 {
     sides->reshape[1].found = side->findings;
     oj_side_columns_use_vocabulary(&sides->columns, side->vocabulary);
@@ -402,11 +404,12 @@ static struct oj_join_entry *find_or_add_entry(const struct oj_join_use *like,
     return new_entry(key);
 }
 
-oj_status oj_join_cache_take(const struct oj_join_use *like,
-                             const struct oj_join_key *key, oj_join_build build,
-                             void *user, const int *cancel,
-                             struct oj_join_use *use, int *is_mine,
-                             struct oj_error *err)
+oj_status oj_join_cache_find_or_build(const struct oj_join_use *like,
+                                      const struct oj_join_key *key,
+                                      oj_join_build build, void *user,
+                                      const int *cancel,
+                                      struct oj_join_use *use, int *is_mine,
+                                      struct oj_error *err)
 {
     struct oj_join_entry *entry;
     int64_t limit = oj_join_cache_limit();
@@ -459,9 +462,9 @@ static int is_engine_failure(oj_status status)
            status == OJ_ERR_DATA;
 }
 
-oj_status oj_join_use_batch(struct oj_join_use *use,
-                            const struct oj_flat *input, struct oj_matches *out,
-                            struct oj_error *err)
+oj_status oj_join_use_join_batch(struct oj_join_use *use,
+                                 const struct oj_flat *input,
+                                 struct oj_matches *out, struct oj_error *err)
 {
     struct oj_join_entry *entry = use->entry;
     int64_t limit = oj_join_cache_limit(), n_bytes = 0;

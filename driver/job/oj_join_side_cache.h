@@ -41,11 +41,13 @@ struct oj_join_side
 };
 
 /** Copies the results of reading from sides to side. */
-void oj_join_side_keep(struct oj_join_side *side, const struct oj_sides *sides);
+void oj_join_side_copy_from_sides(struct oj_join_side *side,
+                                  const struct oj_sides *sides);
 
 /** Copies the results of reading from side to the sides of another job, whose
  *  options for the join side must be equal. */
-void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
+void oj_join_side_copy_to_sides(const struct oj_join_side *side,
+                                struct oj_sides *sides);
 
 /** Estimated bytes of an index per vertex (segments of 36 bytes, trees, rings),
  *  in addition to the coordinates. */
@@ -77,8 +79,8 @@ void oj_join_key_free(struct oj_join_key *key);
 struct oj_join_entry;
 
 /** A use of an entry of the cache. Zeroed memory is a valid use without an
- *  entry. Between oj_join_cache_take() and oj_join_use_end() it must not be
- *  moved in memory. Not thread-safe, except oj_join_use_stop(). */
+ *  entry. Between oj_join_cache_find_or_build() and oj_join_use_end() it must
+ *  not be moved in memory. Not thread-safe, except oj_join_use_stop(). */
 struct oj_join_use
 {
     struct oj_join_entry *entry; /**< NULL if the use has no entry */
@@ -105,12 +107,10 @@ int64_t oj_join_cache_limit(void);
  *  prevents later batches from starting; it must outlive the use.
  *  Errors: those of build, even if it failed on another thread;
  *  OJ_ERR_CANCELLED only by *cancel; OJ_ERR_NOMEM. */
-OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
-                                         const struct oj_join_key *key,
-                                         oj_join_build build, void *user,
-                                         const int *cancel,
-                                         struct oj_join_use *use, int *is_mine,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_cache_find_or_build(
+    const struct oj_join_use *like, const struct oj_join_key *key,
+    oj_join_build build, void *user, const int *cancel, struct oj_join_use *use,
+    int *is_mine, struct oj_error *err);
 
 /** Returns the join side of a use that holds an entry; read-only. Thread-safe.
  */
@@ -119,14 +119,14 @@ struct oj_join_side *oj_join_use_side(const struct oj_join_use *use);
 /** Calls oj_join_batch() on the entry's engine. Several uses may do so at the
  *  same time; those that may use a GPU wait for each other (oj_join_acquire()).
  */
-OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
-                                        const struct oj_flat *input,
-                                        struct oj_matches *out,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_use_join_batch(struct oj_join_use *use,
+                                             const struct oj_flat *input,
+                                             struct oj_matches *out,
+                                             struct oj_error *err);
 
 /** Makes the engine stop its work for this use, if this use runs the engine
  *  itself. Thread-safe. To be called after the flag given to
- *  oj_join_cache_take() was set. */
+ *  oj_join_cache_find_or_build() was set. */
 void oj_join_use_stop(struct oj_join_use *use);
 
 /** Releases the entry; a use without one is accepted. */

@@ -209,7 +209,7 @@ static int check_vrt_element_and_add_files(struct vrt_walk *walk,
         return add_vrt_source(walk, node);
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
         return !oj_sql_select_may_vary(text) &&
-               !oj_sql_select_may_reach_out(text, NULL, "");
+               !oj_sql_select_may_read_other_files(text, NULL, "");
     /* An open option can hold prelude statements, which can attach databases.
      */
     return strcasecmp(node->pszValue, "OOI") != 0 ||

@@ -445,7 +445,7 @@ static oj_status decode_record(const struct oj_tiles *tiles,
 struct oj_tile
 {
     int64_t first, end; /* range of bytes of the file; whole records */
-    int64_t n_bytes;    /* estimated memory, by oj_join_tiles_estimate() */
+    int64_t n_bytes; /* estimated memory, by oj_join_tiles_estimate_bytes() */
 };
 
 /* Returns 1 if the join compares attributes alone, so that features without
@@ -455,8 +455,8 @@ static int is_by_attributes(enum oj_op op)
     return (oj_op_get(op)->takes & OJ_TAKES_ATTRIBUTES) != 0;
 }
 
-int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
-                               int64_t n_tokens)
+int64_t oj_join_tiles_estimate_bytes(enum oj_op op, int64_t bytes,
+                                     int64_t n_vertices, int64_t n_tokens)
 {
     return bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices +
            (is_by_attributes(op) ? INDEX_BYTES_PER_TOKEN * n_tokens : 0);
@@ -558,8 +558,8 @@ static oj_status renumber_tokens(struct oj_tiles *tiles,
                                   piece, err));
         for (; i < piece->n; i += record_length(piece->byte + i))
             renumber_tokens_of_record(tiles, piece->byte + i, number);
-        OJ_TRY(oj_temporary_file_change(&tiles->file, at, piece->byte, piece->n,
-                                        err));
+        OJ_TRY(oj_temporary_file_overwrite(&tiles->file, at, piece->byte,
+                                           piece->n, err));
     }
     return OJ_OK;
 }
@@ -590,7 +590,7 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
     struct oj_bytes *held = &tiles->held;
     tiles->n_dimensions = flat->vectors.n_dimensions;
     if (flat->m != NULL)
-        tiles->m_found |= oj_flat_find_m(flat);
+        tiles->m_found |= oj_flat_find_m_values(flat);
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end, n_joined, n_tokens = 0;
@@ -603,7 +603,8 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
                              &n_joined, err));
         OJ_TRY(extend_or_begin_tile(
             tiles, tiles->file.size + held->n,
-            oj_join_tiles_estimate(tiles->op, n_joined, end - first, n_tokens),
+            oj_join_tiles_estimate_bytes(tiles->op, n_joined, end - first,
+                                         n_tokens),
             tiles->stretch_bytes, err));
         if (held->n >= PIECE_BYTES)
             OJ_TRY(write_held_records(tiles, err));

@@ -89,8 +89,8 @@ struct oj_tiles
 
 /** Returns the estimated memory of features that take `bytes` in the file,
  *  including the index that a join builds. */
-int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
-                               int64_t n_tokens);
+int64_t oj_join_tiles_estimate_bytes(enum oj_op op, int64_t bytes,
+                                     int64_t n_vertices, int64_t n_tokens);
 
 /** Creates the file for features.
  *  near    path next to which the file is created (oj_temporary_file.h)
@@ -111,7 +111,8 @@ OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
 /** Ends the adding and forms the tiles.
  *  memory  maximum bytes of a loaded tile; a tile of one feature may exceed it
  *  number  [n_texts] new token numbers, applied to all records
- *          (oj_token_dictionary_order()); NULL if the numbers stay */
+ *          (oj_token_dictionary_number_by_rarity()); NULL if the numbers stay
+ */
 OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
                                            int64_t memory,
                                            uint32_t *const *number,

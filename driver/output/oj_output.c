@@ -719,13 +719,13 @@ static int output_is_target_of_lane(const struct oj_output *o,
     return lane != NULL && lane->writes == target;
 }
 
-GDALDatasetH oj_output_rows_dataset(const struct oj_output *o)
+GDALDatasetH oj_output_dataset_of_lane(const struct oj_output *o)
 {
     return output_is_target_of_lane(o, OJ_LANE_WRITES_DATASET) ? o->dataset
                                                                : NULL;
 }
 
-int oj_output_rows_file(const struct oj_output *o, char *path, int size)
+int oj_output_file_of_lane(const struct oj_output *o, char *path, int size)
 {
     int n;
     if (!output_is_target_of_lane(o, OJ_LANE_WRITES_FILE))
@@ -747,7 +747,7 @@ static oj_status move_rows_file_into_place(const struct oj_output *o,
                                            struct oj_error *err)
 {
     char rows[OJ_PATH_MAX + 8], path[OJ_PATH_MAX];
-    if (!oj_output_rows_file(o, rows, (int)sizeof rows))
+    if (!oj_output_file_of_lane(o, rows, (int)sizeof rows))
         return OJ_OK;
     oj_temporary_path(&o->temporary, path, (int)sizeof path);
     if (!o->layers[0].rows_in_file)
@@ -776,7 +776,7 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
     failed = 0;
 #endif
     failed = failed || CPLGetLastErrorType() == CE_Failure;
-    failed = oj_message_errors(text, (int)sizeof text) > 0 || failed;
+    failed = oj_message_take_errors(text, (int)sizeof text) > 0 || failed;
     if (failed)
         return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->asked->dst,
                        text[0] != '\0' ? text : CPLGetLastErrorMsg());
@@ -912,7 +912,8 @@ oj_status oj_output_explain_full_disk(const struct oj_output *o,
             bare.message);
     }
     if (status == OJ_ERR_IO && o->temporary.folder[0] != '\0' &&
-        oj_temporary_probe(&o->temporary, &full) != OJ_OK && err != NULL)
+        oj_temporary_check_writable(&o->temporary, &full) != OJ_OK &&
+        err != NULL)
         *err = full;
     return status;
 }
@@ -979,9 +980,9 @@ static oj_status commit_check_and_move_output(struct oj_output *o,
     if (o->kind == OJ_OUTPUT_STREAM)
         return check_stdout(o, err);
     OJ_TRY(oj_cancel_check(err));
-    OJ_TRY(oj_temporary_probe(&o->temporary, err));
+    OJ_TRY(oj_temporary_check_writable(&o->temporary, err));
     OJ_TRY(reopen_and_check_files(o, err));
-    OJ_TRY(oj_temporary_move(&o->temporary, o->old_members, err));
+    OJ_TRY(oj_temporary_move_into_place(&o->temporary, o->old_members, err));
     oj_temporary_remove(&o->temporary);
     return OJ_OK;
 }
@@ -1008,7 +1009,7 @@ void oj_output_abort(struct oj_output *o)
                     strncmp(o->path, "/vsi", 4) == 0 &&
                     !oj_output_is_stdout(o->path);
     if (o->dataset != NULL && o->in_transaction)
-        oj_transaction_drop(o->dataset);
+        oj_transaction_roll_back(o->dataset);
     else if (o->dataset != NULL)
         GDALClose(o->dataset);
     if (made_here)

@@ -41,8 +41,9 @@ struct oj_output_layer
     int appends; /**< 1 if rows are appended to `layer`, an existing layer */
     OGRLayerH layer;     /**< created by oj_schema, or the layer to append to */
     int64_t rows_before; /**< rows before appending; -1 if unknown */
-    /** 1 if the rows are in oj_output_rows_file(), which replaces the dataset's
-     *  file once the dataset is closed. Set by the writer of the rows */
+    /** 1 if the rows are in oj_output_file_of_lane(), which replaces the
+     * dataset's file once the dataset is closed. Set by the writer of the rows
+     */
     int rows_in_file;
 
     /** Set by the writer of the rows before the output is finished. */
@@ -110,7 +111,8 @@ OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
 
 /** Returns 1 and sets path (size bytes) to the file into which a lane may write
  *  the rows of the only layer. Returns 0 if the driver has to write them. */
-int oj_output_rows_file(const struct oj_output *output, char *path, int size);
+int oj_output_file_of_lane(const struct oj_output *output, char *path,
+                           int size);
 
 /** Returns the name of the lane that will write the rows, or NULL if no lane
  *  will. A lane may leave some rows to GDAL. */
@@ -118,7 +120,7 @@ const char *oj_output_lane(const struct oj_output *output);
 
 /** Returns the dataset into whose layers a lane may write rows directly, or
  *  NULL if GDAL has to write them. */
-GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
+GDALDatasetH oj_output_dataset_of_lane(const struct oj_output *output);
 
 /** Passes the rows written so far to the reader of a stream. Does nothing for
  *  other outputs, which appear when they are complete. */

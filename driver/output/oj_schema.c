@@ -30,7 +30,7 @@ static OGRFieldDefnH source_field_of(const struct oj_schema *schema,
     return side == NULL ? NULL : oj_source_field(side, column->source);
 }
 
-const char *oj_schema_name(const struct oj_schema *schema, int i)
+const char *oj_schema_field_name(const struct oj_schema *schema, int i)
 {
     return OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(schema->defn, i));
 }
@@ -78,7 +78,7 @@ static oj_status name_columns(const struct oj_schema_request *request,
     struct oj_field_description *input = NULL, *join = NULL;
     oj_status status = OJ_OK;
     for (int i = 0; i < CSLCount(schema->taken) && status == OJ_OK; i++)
-        status = oj_row_columns_take_name(columns, schema->taken[i], err);
+        status = oj_row_columns_reserve_name(columns, schema->taken[i], err);
     plan.dash = "-";
     plan.computed = request->own;
     plan.n_computed = request->n_own;
@@ -465,7 +465,7 @@ static oj_status match_column_to_layer_field(const struct oj_output *o,
                                              struct oj_error *err)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(at->layer);
-    const char *name = oj_schema_name(schema, i);
+    const char *name = oj_schema_field_name(schema, i);
     int place = OGR_FD_GetFieldIndex(defn, name);
     OGRFieldType from = schema->columns[i].type, to;
     if (place < 0)

@@ -63,7 +63,7 @@ void oj_schema_reserve_layer_names(struct oj_schema *schema, GDALDriverH driver,
                                    OGRLayerH layer);
 
 /** Returns the name of field i. */
-const char *oj_schema_name(const struct oj_schema *schema, int i);
+const char *oj_schema_field_name(const struct oj_schema *schema, int i);
 
 /** Chooses the names of the fields by oj_row_columns_plan(), avoiding those in
  *  schema->taken, and defines the fields. Prints a notice of renamed fields. */

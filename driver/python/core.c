@@ -67,7 +67,7 @@ struct side_call
  * another state. */
 static _Thread_local PyThreadState *state_of_thread;
 
-static PyGILState_STATE enter_python(void)
+static PyGILState_STATE acquire_gil_on_any_thread(void)
 {
     if (PyGILState_GetThisThreadState() == NULL)
     {
@@ -264,7 +264,7 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
  * called with or without the GIL. */
 static int compare_crs(void *user, const char *a, const char *b)
 {
-    PyGILState_STATE state = enter_python();
+    PyGILState_STATE state = acquire_gil_on_any_thread();
     PyObject *module = PyImport_ImportModule("ogrjoin._crs"), *answer = NULL;
     int is_one = -1;
     (void)user;
@@ -288,7 +288,7 @@ static int compare_crs(void *user, const char *a, const char *b)
  * with or without the GIL. */
 static int expand_crs(void *user, const char *crs, char *text, size_t size)
 {
-    PyGILState_STATE state = enter_python();
+    PyGILState_STATE state = acquire_gil_on_any_thread();
     PyObject *module = PyImport_ImportModule("ogrjoin._crs"), *made = NULL;
     PyObject *bytes = NULL;
     int n = 0;
@@ -480,7 +480,7 @@ static const void *borrow_column(struct layer_handle *self, PyObject *column,
     return values;
 }
 
-static PyObject *none_or_error(const struct ogrjoin_error *err)
+static PyObject *return_none_or_raise(const struct ogrjoin_error *err)
 {
     if (err->status != OGRJOIN_OK)
         return raise_error(err);
@@ -510,7 +510,7 @@ static PyObject *set_columns(PyObject *module, PyObject *args)
     if (!ok)
         return NULL;
     err.status = ogrjoin_layer_set_columns(self->layer, &columns, &err);
-    return none_or_error(&err);
+    return return_none_or_raise(&err);
 }
 
 /* Reads the arguments (layer, int64 offsets, values of size bytes). The values
@@ -545,7 +545,7 @@ static PyObject *add_text(PyObject *module, PyObject *args)
     if (self == NULL)
         return NULL;
     err.status = ogrjoin_layer_add_text(self->layer, first, text, &err);
-    return none_or_error(&err);
+    return return_none_or_raise(&err);
 }
 
 /* set_vectors(layer, offsets, doubles): sets the vector of each feature. */
@@ -560,7 +560,7 @@ static PyObject *set_vectors(PyObject *module, PyObject *args)
     if (self == NULL)
         return NULL;
     err.status = ogrjoin_layer_set_vectors(self->layer, first, numbers, &err);
-    return none_or_error(&err);
+    return return_none_or_raise(&err);
 }
 
 /* An import of either an Arrow stream, or a schema with an array, into a
@@ -1727,7 +1727,7 @@ struct validation_work
     struct ogrjoin_validation out;
 };
 
-static int call_validate(void *data, struct ogrjoin_error *err)
+static int run_validation_work(void *data, struct ogrjoin_error *err)
 {
     struct validation_work *w = data;
     return ogrjoin_validate(w->index, w->input, w->reference, &w->out, err);
@@ -1748,7 +1748,7 @@ static PyObject *py_validate(PyObject *module, PyObject *args)
         return NULL;
     w.index = index->index;
     w.input = input->layer;
-    if (run_interruptible(call_validate, &w, &index->cancel) != 0)
+    if (run_interruptible(run_validation_work, &w, &index->cancel) != 0)
         return NULL;
     return Py_BuildValue(
         "LLLLLLLLz", (long long)w.out.n_rows, (long long)w.out.n_pairs,
@@ -1840,7 +1840,7 @@ static PyObject *py_make_stream_wait_for_pairs(PyObject *module, PyObject *args)
         (self = PyCapsule_GetPointer(capsule, DEVICE_PAIRS)) == NULL)
         return NULL;
     err.status = ogrjoin_device_pairs_wait(&self->pairs, (void *)stream, &err);
-    return none_or_error(&err);
+    return return_none_or_raise(&err);
 }
 
 /* DLTensor of dlpack.h. */

@@ -229,7 +229,7 @@ static oj_status open_aggregation(struct oj_aggregation *a,
     OJ_TRY(bind_aggregates(a, words, want, err));
     a->needs_overlap = needs_overlap(a);
     if (a->needs_overlap)
-        oj_aggregate_words_values_for_shares(want);
+        oj_aggregate_words_request_share_values(want);
     OJ_TRY(allocate_value_columns(a, &a->block->values, err));
     OJ_TRY(allocate_value_columns(a, &a->summed, err));
     a->files.open = open_aggregate_spill_file;
@@ -557,9 +557,10 @@ static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
 
 /* Adds a pair to the block. rank is its rank among the pairs of its row, and
  * entry its index in the answer. */
-static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
-                                 int32_t feature, double share, int64_t entry,
-                                 int32_t rank, struct oj_error *err)
+static inline oj_status add_pair_to_block(struct oj_aggregation *a, int64_t row,
+                                          int32_t feature, double share,
+                                          int64_t entry, int32_t rank,
+                                          struct oj_error *err)
 {
     struct block *block = a->block;
     if (block->n_features == 0 ||
@@ -593,11 +594,11 @@ static void start_block(struct block *block, const struct oj_attributes *source,
 /* Adds all pairs of an answer. Row i of matches is input row first + i, and its
  * pairs are features of side. If side is NULL, the join layer is streamed: row
  * i is its feature first + i, and its pairs are input rows. */
-static oj_status put_pairs(struct oj_aggregation *a,
-                           const struct oj_matches *matches, int64_t first,
-                           const struct oj_flat *side,
-                           const struct oj_pair_values *values,
-                           struct oj_error *err)
+static oj_status add_pairs_of_answer(struct oj_aggregation *a,
+                                     const struct oj_matches *matches,
+                                     int64_t first, const struct oj_flat *side,
+                                     const struct oj_pair_values *values,
+                                     struct oj_error *err)
 {
     a->block->matches = matches;
     a->block->pair_values = values;
@@ -610,19 +611,21 @@ static oj_status put_pairs(struct oj_aggregation *a,
             int32_t there = matches->join_row[p];
             rank++;
             if (side == NULL)
-                OJ_TRY(put_pair(a, there, (int32_t)here, 1.0, p, rank, err));
+                OJ_TRY(add_pair_to_block(a, there, (int32_t)here, 1.0, p, rank,
+                                         err));
             else
-                OJ_TRY(put_pair(a, here, there,
-                                a->needs_overlap ? oj_pair_covered_fraction(
-                                                       side, there, values, p)
-                                                 : 1.0,
-                                p, rank, err));
+                OJ_TRY(add_pair_to_block(
+                    a, here, there,
+                    a->needs_overlap
+                        ? oj_pair_covered_fraction(side, there, values, p)
+                        : 1.0,
+                    p, rank, err));
         }
     }
     return flush_block(a, err);
 }
 
-oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
+oj_status oj_aggregation_reset(struct oj_aggregation *a, int64_t n_rows,
                                struct oj_error *err)
 {
     oj_aggregates_close(a->sums);
@@ -640,7 +643,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
 {
     const struct oj_attributes source = {.table = side->table};
     if (first == 0)
-        OJ_TRY(oj_aggregation_start(a, matches->n_rows, err));
+        OJ_TRY(oj_aggregation_reset(a, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
     if (a->job->relation.enough_pairs)
     {
@@ -648,7 +651,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
         return OJ_OK;
     }
     start_block(a->block, &source, side->flat.fid, side->ordinal, 0);
-    OJ_TRY(put_pairs(a, matches, first, &side->flat, values, err));
+    OJ_TRY(add_pairs_of_answer(a, matches, first, &side->flat, values, err));
     return oj_aggregate_words_set_undefined(&a->words, input, first, a->state,
                                             err);
 }
@@ -665,9 +668,9 @@ oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
 
 /* ---- results ------------------------------------------------------------- */
 
-oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
-                              int64_t n, struct oj_matches *out,
-                              struct oj_error *err)
+oj_status oj_aggregation_make_rows(const struct oj_aggregation *a,
+                                   int64_t first, int64_t n,
+                                   struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     for (int64_t i = 0; i < n; i++)
@@ -681,18 +684,16 @@ oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
     return OJ_OK;
 }
 
-oj_status oj_aggregation_answer(struct oj_aggregation *a,
-                                const struct oj_flat *input,
-                                const struct oj_matches *matches,
-                                const struct oj_answer_side *side,
-                                const struct oj_pair_values *values,
-                                const struct oj_matches **rows,
-                                struct oj_error *err)
+oj_status oj_aggregation_aggregate_one_answer(
+    struct oj_aggregation *a, const struct oj_flat *input,
+    const struct oj_matches *matches, const struct oj_answer_side *side,
+    const struct oj_pair_values *values, const struct oj_matches **rows,
+    struct oj_error *err)
 {
     OJ_TRY(oj_aggregation_add(a, 0, input, matches, side, values, err));
     OJ_TRY(oj_aggregation_finish(a, err));
     a->first_row = 0;
-    OJ_TRY(oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err));
+    OJ_TRY(oj_aggregation_make_rows(a, 0, matches->n_rows, &a->rows, err));
     *rows = &a->rows;
     return OJ_OK;
 }
@@ -809,10 +810,12 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                              n_pairs, err);
 }
 
-oj_status oj_aggregation_join(struct oj_aggregation *a, struct oj_join *join,
-                              const struct oj_pipeline_part *part,
-                              const struct oj_batch *batch,
-                              struct oj_matches *out, struct oj_error *err)
+oj_status oj_aggregation_join_or_sum(struct oj_aggregation *a,
+                                     struct oj_join *join,
+                                     const struct oj_pipeline_part *part,
+                                     const struct oj_batch *batch,
+                                     struct oj_matches *out,
+                                     struct oj_error *err)
 {
     int64_t n = part->flat->n_features, n_pairs = 0;
     oj_status status =
@@ -836,5 +839,5 @@ oj_status oj_aggregation_add_streamed(struct oj_aggregation *a,
         return OJ_OK;
     start_block(a->block, batch->attributes, batch->flat.fid, NULL,
                 batch->first_row);
-    return put_pairs(a, matches, part->first_row, NULL, NULL, err);
+    return add_pairs_of_answer(a, matches, part->first_row, NULL, NULL, err);
 }

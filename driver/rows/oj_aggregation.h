@@ -38,7 +38,7 @@ int oj_aggregation_needs_only_sums(const struct oj_aggregation *aggregation);
 int oj_aggregation_counts_pairs(const struct oj_aggregation *aggregation);
 
 /** Drops all pairs and prepares for n_rows input rows. */
-OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
+OJ_MUST_USE oj_status oj_aggregation_reset(struct oj_aggregation *aggregation,
                                            int64_t n_rows,
                                            struct oj_error *err);
 
@@ -67,13 +67,11 @@ void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
  *    rows  receives one entry per row, which is a pair if the row has any;
  *          n_pairs counts all pairs. Owned by the aggregation, valid until the
  *          next answer */
-OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
-                                            const struct oj_flat *input,
-                                            const struct oj_matches *matches,
-                                            const struct oj_answer_side *side,
-                                            const struct oj_pair_values *values,
-                                            const struct oj_matches **rows,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregation_aggregate_one_answer(
+    struct oj_aggregation *aggregation, const struct oj_flat *input,
+    const struct oj_matches *matches, const struct oj_answer_side *side,
+    const struct oj_pair_values *values, const struct oj_matches **rows,
+    struct oj_error *err);
 
 /** Stores the value of a result column in *value. It is a callback for struct
  *  oj_write_options.aggregate; user is the aggregation. Rows must be requested
@@ -94,28 +92,26 @@ int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 
 /** Joins a part of a batch of the join layer with the index of the input, like
  *  oj_join_batch(). Pairs that the join itself adds to sums are counted in
- *  *out, but not listed. To be called after oj_aggregation_start(), always on
+ *  *out, but not listed. To be called after oj_aggregation_reset(), always on
  *  one thread, which must not be the thread that adds pairs. */
-OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
-                                          struct oj_join *join,
-                                          const struct oj_pipeline_part *part,
-                                          const struct oj_batch *batch,
-                                          struct oj_matches *out,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregation_join_or_sum(
+    struct oj_aggregation *aggregation, struct oj_join *join,
+    const struct oj_pipeline_part *part, const struct oj_batch *batch,
+    struct oj_matches *out, struct oj_error *err);
 
-/** Adds the pairs of an answer of oj_aggregation_join(). */
+/** Adds the pairs of an answer of oj_aggregation_join_or_sum(). */
 OJ_MUST_USE oj_status oj_aggregation_add_streamed(
     struct oj_aggregation *aggregation, const struct oj_pipeline_part *part,
     const struct oj_batch *batch, const struct oj_matches *matches,
     struct oj_error *err);
 
 /** Makes the answer for input rows [first, first + n), in the form of
- *  oj_aggregation_answer(). Before values are read, the caller must call
- *  oj_aggregation_set_first_row(first); before the rows are read from the start
- *  again, oj_aggregation_finish().
+ *  oj_aggregation_aggregate_one_answer(). Before values are read, the caller
+ *  must call oj_aggregation_set_first_row(first); before the rows are read from
+ *  the start again, oj_aggregation_finish().
  */
-OJ_MUST_USE oj_status
-oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,
-                    int64_t n, struct oj_matches *out, struct oj_error *err);
+OJ_MUST_USE oj_status oj_aggregation_make_rows(
+    const struct oj_aggregation *aggregation, int64_t first, int64_t n,
+    struct oj_matches *out, struct oj_error *err);
 
 #endif

@@ -56,27 +56,29 @@ struct entered_pass
 
 /* Redirects this thread's messages and cancel flag to the pass. A pass of the
  * command keeps the process-wide ones. */
-static void enter_pass(struct oj_pass *pass, struct entered_pass *entered)
+static void redirect_messages_to_pass(struct oj_pass *pass,
+                                      struct entered_pass *entered)
 {
     entered->is_redirected = is_shared(pass);
     if (!entered->is_redirected)
         return;
     entered->flag = oj_cancel_use_flag(&pass->cancel);
-    oj_message_use_list(&pass->messages, &entered->sink);
+    oj_message_redirect_to_list(&pass->messages, &entered->sink);
 }
 
-static void leave_pass(struct entered_pass *entered)
+static void restore_messages_of_thread(struct entered_pass *entered)
 {
     if (!entered->is_redirected)
         return;
-    oj_message_end_list();
+    oj_message_end_redirection();
     oj_cancel_use_flag(entered->flag);
 }
 
 /* Enters the pass until the end of the enclosing block. */
 #define WORK_ON(pass)                                                          \
-    __attribute__((cleanup(leave_pass))) struct entered_pass entered_pass_;    \
-    enter_pass(pass, &entered_pass_)
+    __attribute__((cleanup(                                                    \
+        restore_messages_of_thread))) struct entered_pass entered_pass_;       \
+    redirect_messages_to_pass(pass, &entered_pass_)
 
 /* ---- reading ------------------------------------------------------------- */
 
@@ -194,7 +196,7 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
     *there = batch->n_rows > 0;
     if (*there)
         return oj_pass_unmatched_batch(unmatched, &pass->job, batch, err);
-    OJ_TRY(oj_pass_unmatched_check_end(
+    OJ_TRY(oj_pass_unmatched_check_row_count(
         unmatched, &pass->job, oj_layer_reader_counts(pass->reader)->n_rows,
         err));
     return check_read_again_unchanged(pass, 1, err);
@@ -353,7 +355,7 @@ oj_status oj_pass_reopen_if_outdated(struct oj_pass *pass, struct oj_error *err)
 static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 {
     close_reader_and_batches(pass);
-    return oj_source_filter(&pass->job.input, pass->box, pass->where, err);
+    return oj_source_set_filter(&pass->job.input, pass->box, pass->where, err);
 }
 
 /* ---- the join side ------------------------------------------------------- */
@@ -388,7 +390,7 @@ static oj_status answer_with_finished_aggregates(struct oj_pass *pass,
         return oj_source_fail_changed(
             &pass->job.input, "was changed while it was read; read it again",
             err);
-    return oj_aggregation_rows(pass->rows.aggregation, first, n, out, err);
+    return oj_aggregation_make_rows(pass->rows.aggregation, first, n, out, err);
 }
 
 /* Joins a part of a batch on the join thread, or a single row by FID on the
@@ -404,9 +406,9 @@ static oj_status join_rows_on_join_thread(void *user,
     const int64_t first = batch->first_row + part->first_row;
     const int chooses = is_choosing(pass);
     if (get_pass_state(pass) == OJ_PASS_STREAMING)
-        return oj_aggregation_join(pass->rows.aggregation,
-                                   job->join_side->engine, part, batch, out,
-                                   err);
+        return oj_aggregation_join_or_sum(pass->rows.aggregation,
+                                          job->join_side->engine, part, batch,
+                                          out, err);
     switch (pass->answers_from)
     {
         case OJ_ANSWERS_ADDED_UP:
@@ -421,9 +423,9 @@ static oj_status join_rows_on_join_thread(void *user,
                 oj_job_join(job, part->flat, part->answer, !chooses, out, err));
             break;
     }
-    return chooses
-               ? OJ_OK
-               : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
+    return chooses ? OJ_OK
+                   : oj_rows_compute_pair_values(&pass->rows, part,
+                                                 &batch->flat, out, err);
 }
 
 /* Returns 1 if the join layer streams past an engine that counts pairs without
@@ -488,7 +490,7 @@ static oj_status read_and_index_input(struct oj_pass *pass,
     options.n_expected = n_join > 0 ? n_join : 0;
     OJ_TRY(oj_join_open(&input->flat, &exchanged, job->command->backend,
                         &options, &job->join_side->engine, err));
-    return oj_aggregation_start(aggregation, input->flat.n_features, err);
+    return oj_aggregation_reset(aggregation, input->flat.n_features, err);
 }
 
 static oj_status validate_answer(struct oj_pass *pass,
@@ -574,7 +576,7 @@ static oj_status stream_join_layer(struct oj_pass *pass, struct oj_error *err)
     return OJ_OK;
 }
 
-static void release_sides(struct oj_pass *pass)
+static void end_snapshots_of_sides(struct oj_pass *pass)
 {
     oj_source_end_snapshot(&pass->job.input);
     oj_source_end_snapshot(&pass->job.join);
@@ -619,7 +621,7 @@ static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
     status = prepare_job_or_stream_join_layer(pass, single, err);
     if (status == OJ_OK)
         return oj_pass_state_enter(&pass->state, OJ_PASS_PREPARED, err);
-    release_sides(pass);
+    end_snapshots_of_sides(pass);
     oj_pass_state_set_broken(&pass->state);
     return status;
 }
@@ -669,7 +671,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
         pass->answers_from == OJ_ANSWERS_CHOSEN)
         return OJ_OK;
     if (is_shared(pass))
-        OJ_TRY(oj_source_filter(&pass->job.input, NULL, NULL, err));
+        OJ_TRY(oj_source_set_filter(&pass->job.input, NULL, NULL, err));
     OJ_TRY(oj_pass_state_enter(&pass->state, OJ_PASS_CHOOSING, err));
     status = join_all_for_one_to_one(pass, err);
     close_reader_and_batches(pass);
@@ -683,7 +685,7 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
     return status == OJ_OK && is_shared(pass) ? set_filters(pass, err) : status;
 }
 
-static oj_status start_rows(struct oj_pass *pass, struct oj_error *err)
+static oj_status start_making_rows(struct oj_pass *pass, struct oj_error *err)
 {
     if (get_pass_state(pass) == OJ_PASS_STARTED)
         return OJ_OK;
@@ -693,15 +695,15 @@ static oj_status start_rows(struct oj_pass *pass, struct oj_error *err)
     return oj_pass_state_enter(&pass->state, OJ_PASS_STARTED, err);
 }
 
-static oj_status start_rows_and_marks(struct oj_pass *pass, int marks,
-                                      struct oj_error *err)
+static oj_status start_rows_and_unmatched_marks(struct oj_pass *pass, int marks,
+                                                struct oj_error *err)
 {
     int reads_join_again = marks || pass->rows.fields.has_other_rows;
     if (reads_join_again)
         OJ_TRY(hold_side_to_read_again(pass, 1, err));
     else
         oj_source_end_snapshot(&pass->job.join);
-    OJ_TRY(start_rows(pass, err));
+    OJ_TRY(start_making_rows(pass, err));
     return reads_join_again
                ? oj_pass_unmatched_open(&pass->job, &pass->unmatched, err)
                : OJ_OK;
@@ -709,7 +711,7 @@ static oj_status start_rows_and_marks(struct oj_pass *pass, int marks,
 
 oj_status oj_pass_start(struct oj_pass *pass, int marks, struct oj_error *err)
 {
-    oj_status status = start_rows_and_marks(pass, marks, err);
+    oj_status status = start_rows_and_unmatched_marks(pass, marks, err);
     if (status != OJ_OK)
         oj_pass_state_set_broken(&pass->state);
     return status;
@@ -757,14 +759,14 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
     *flat = oj_flat_buf_view(&batch->flat);
     flat->n_features = batch->n_rows;
     if (pass->choice.pairs != NULL)
-        oj_pass_choice_note_rows(&pass->choice, is_input_read_again(pass), flat,
-                                 batch->first_row);
+        oj_pass_choice_checksum_rows(&pass->choice, is_input_read_again(pass),
+                                     flat, batch->first_row);
     if (batch->n_rows == 0 || pass->answers_from == OJ_ANSWERS_ADDED_UP ||
         (pass->answers_from == OJ_ANSWERS_CHOSEN &&
          !needs_values_of_chosen_pairs(pass)))
         return OJ_OK;
-    return oj_job_make_flat(&pass->job, is_join, 0, batch,
-                            &pass->batch_work[slot], flat, err);
+    return oj_job_preprocess_batch(&pass->job, is_join, 0, batch,
+                                   &pass->batch_work[slot], flat, err);
 }
 
 /* Copies the calling thread's configuration options, which the threads of the
@@ -881,7 +883,8 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
 
 /* Ends the input rows, which are all answered, and begins the rows of unmatched
  * join features. */
-static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
+static oj_status begin_unmatched_rows(struct oj_pass *pass,
+                                      struct oj_error *err)
 {
     oj_status status = close_input(pass, OJ_OK, err);
     if (status == OJ_OK)
@@ -901,9 +904,9 @@ static oj_status make_aggregate_answer(struct oj_pass *pass,
     const struct oj_pair_values *values = answer->values;
     answer->values = NULL;
     if (pass->answers_from != OJ_ANSWERS_ADDED_UP)
-        return oj_aggregation_answer(aggregation, answer->part->flat,
-                                     answer->pairs, &answer->side, values,
-                                     &answer->matches, err);
+        return oj_aggregation_aggregate_one_answer(
+            aggregation, answer->part->flat, answer->pairs, &answer->side,
+            values, &answer->matches, err);
     oj_aggregation_set_first_row(aggregation,
                                  answer->batch->first_row + answer->first_row);
     return OJ_OK;
@@ -978,7 +981,7 @@ static oj_status next_answer(struct oj_pass *pass,
     OJ_TRY(oj_pipeline_next(pass->pipeline, &part, &pairs, err));
     if (part == NULL)
     {
-        OJ_TRY(begin_other_rows(pass, err));
+        OJ_TRY(begin_unmatched_rows(pass, err));
         return next_unmatched_answer(pass, answer, err);
     }
     OJ_TRY(make_answer(pass, part, pairs, &pass->answer, err));
@@ -1026,7 +1029,7 @@ oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
     else if (pass->pipeline != NULL)
         (void)!close_pipeline(pass, OJ_OK, NULL);
     close_reader_and_batches(pass);
-    release_sides(pass);
+    end_snapshots_of_sides(pass);
     return enter_state_after_rows(pass, status, err);
 }
 
@@ -1130,7 +1133,7 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
         OJ_TRY(oj_layer_reader_open(job->input.layer, &reading, &pass->reader,
                                     err));
     if (!is_filtered)
-        return oj_layer_reader_get(pass->reader, fid, batch, err);
+        return oj_layer_reader_read_fid(pass->reader, fid, batch, err);
     OJ_TRY(oj_layer_reader_next(pass->reader, batch, err));
     if (batch->n_rows > 0 && batch->flat.fid[0] != fid)
         batch->n_rows = 0;
@@ -1148,8 +1151,8 @@ static oj_status make_answer_of_single_row(struct oj_pass *pass, int64_t *fid,
     part.flat = &flat;
     OJ_TRY(prepare_job_for_reading(pass, 1, err));
     status = oj_pass_start(pass, 0, err);
-    release_sides(pass); /* sides are held for second readings only, and a
-                            single row is read once */
+    end_snapshots_of_sides(pass); /* sides are held for second readings only,
+                            and a single row is read once */
     OJ_TRY(status);
     feature = oj_row_places_input_fid(*fid, oj_pass_most_rows(pass), fid);
     status = read_input_row_by_fid(pass, feature, err);
@@ -1158,8 +1161,8 @@ static oj_status make_answer_of_single_row(struct oj_pass *pass, int64_t *fid,
     *there = pass->batches[0].n_rows > 0;
     if (!*there)
         return OJ_OK;
-    OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
-                            &pass->batch_work[0], &flat, err));
+    OJ_TRY(oj_job_preprocess_batch(&pass->job, 0, 0, &pass->batches[0],
+                                   &pass->batch_work[0], &flat, err));
     OJ_TRY(join_rows_on_join_thread(pass, &part, &pass->one, err));
     OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
     answer->part = NULL; /* the part is a variable of this function */

@@ -38,23 +38,24 @@ oj_status oj_pass_choice_add(struct oj_pass_choice *choice,
                               oj_job_threads(job), &choice->ranks, err));
     for (int64_t i = 0; choice->place != NULL && i < side.flat.n_features; i++)
         choice->place[side.ordinal[i]] = side.place[i];
-    return oj_one_to_one_add(choice->pairs, matches, &choice->ranks,
-                             side.ordinal,
-                             choice->by_fid ? part->flat->fid : NULL, err);
+    return oj_one_to_one_add_matches(
+        choice->pairs, matches, &choice->ranks, side.ordinal,
+        choice->by_fid ? part->flat->fid : NULL, err);
 }
 
 oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
                                 struct oj_job *job, struct oj_error *err)
 {
     int64_t n_pairs;
-    OJ_TRY(oj_one_to_one_finish(choice->pairs, oj_cancel_flag(), err));
+    OJ_TRY(oj_one_to_one_choose_pairs(choice->pairs, oj_cancel_flag(), err));
     oj_one_to_one_large_groups(choice->pairs, &job->n_large_groups, &n_pairs);
     if (job->n_large_groups > 0)
         oj_notice(
             "-one_to_one best: %s chosen greedily, best pairs first, each "
             "of more than %lld connected pairs (%lld in all); a smaller "
             "-max_distance makes smaller groups",
-            oj_counted(job->n_large_groups, "group is", "groups are"),
+            oj_message_count_and_noun(job->n_large_groups, "group is",
+                                      "groups are"),
             (long long)OJ_ONE_TO_ONE_MOST_GROUP_PAIRS, (long long)n_pairs);
     return OJ_OK;
 }
@@ -63,8 +64,8 @@ oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
 
 /* The checksum covers the FID and first vertex of each feature, because the
  * FIDs of a SELECT need not identify its rows. */
-void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
-                              const struct oj_flat *flat, int64_t first_row)
+void oj_pass_choice_checksum_rows(struct oj_pass_choice *choice, int reading,
+                                  const struct oj_flat *flat, int64_t first_row)
 {
     uint64_t sum = first_row == 0 ? 0 : choice->seen[reading];
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -120,7 +121,7 @@ oj_status oj_pass_choice_answer(struct oj_pass_choice *choice,
         OJ_ROOM(choice->found, 0, 2 * n, choice->cap_found, err);
     for (int64_t i = 0; i < n; i++)
     {
-        const struct oj_one_pair *pair = oj_one_to_one_find(
+        const struct oj_one_pair *pair = oj_one_to_one_find_pair(
             choice->pairs, choice->by_fid ? flat->fid[i] : first_row + i,
             &choice->hint);
         out->join_row[i] = -1;

@@ -10,7 +10,7 @@
 #ifndef OJ_PASS_CHOICE_H
 #define OJ_PASS_CHOICE_H
 
-#include "../../algs/foundations/base/oj_radix.h"
+#include "../../algs/foundations/base/oj_radix_sort.h"
 #include "../../algs/pairs/selection/oj_pair_filter.h"
 #include "../../algs/pairs/values/oj_one_to_one.h"
 #include "../job/oj_job.h"
@@ -31,7 +31,7 @@ struct oj_pass_choice
 
     /* State of the current answer. */
     struct oj_pair_ranks ranks; /**< ranks of its pairs */
-    int64_t hint;               /**< see oj_one_to_one_find() */
+    int64_t hint;               /**< see oj_one_to_one_find_pair() */
     /** offset of each pair's record in the tiles (key), and its row in the
      *  answer (value) */
     struct oj_keyed *found;
@@ -61,8 +61,9 @@ OJ_MUST_USE oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
  *  is 0 for the first reading, 1 for the second. first_row is the index of the
  *  first row of the batch.
  */
-void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
-                              const struct oj_flat *flat, int64_t first_row);
+void oj_pass_choice_checksum_rows(struct oj_pass_choice *choice, int reading,
+                                  const struct oj_flat *flat,
+                                  int64_t first_row);
 
 /** Returns 1 if the checksums of the two readings differ. Always returns 0 if
  *  rows are identified by FID. */

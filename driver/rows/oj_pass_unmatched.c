@@ -79,9 +79,10 @@ oj_status oj_pass_unmatched_batch(struct oj_pass_unmatched *u,
     return OJ_OK;
 }
 
-oj_status oj_pass_unmatched_check_end(const struct oj_pass_unmatched *u,
-                                      const struct oj_job *job, int64_t n_rows,
-                                      struct oj_error *err)
+oj_status oj_pass_unmatched_check_row_count(const struct oj_pass_unmatched *u,
+                                            const struct oj_job *job,
+                                            int64_t n_rows,
+                                            struct oj_error *err)
 {
     return n_rows == u->n_features ? OJ_OK : fail_join_rows_changed(job, err);
 }

@@ -45,7 +45,7 @@ OJ_MUST_USE oj_status oj_pass_unmatched_batch(struct oj_pass_unmatched *u,
 
 /** To be called after the last batch: OJ_ERR_DATA if the second reading had
  *  fewer rows. */
-OJ_MUST_USE oj_status oj_pass_unmatched_check_end(
+OJ_MUST_USE oj_status oj_pass_unmatched_check_row_count(
     const struct oj_pass_unmatched *u, const struct oj_job *job, int64_t n_rows,
     struct oj_error *err);
 

@@ -60,7 +60,7 @@ static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
 
 /* Lets the join list one pair of each row, if the rows need no more pairs and
  * no other output or comparison needs them. */
-static void plan_first_pairs(struct oj_rows *rows)
+static void plan_one_pair_per_row(struct oj_rows *rows)
 {
     struct oj_job *job = rows->job;
     const struct oj_command *command = job->command;
@@ -123,10 +123,10 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     if (!is_choice)
     {
         rows->geometry = (enum oj_write_geometry)command->geometry;
-        oj_row_geometry_request(rows->geometry, &rows->request);
+        oj_row_request_geometry_values(rows->geometry, &rows->request);
         if (oj_layer_type_keeps_parts(command->output.layer_type))
-            oj_row_keep_parts(command->output.layer_type - OJ_LAYER_POLYGON,
-                              &rows->request);
+            oj_row_request_kept_parts(
+                command->output.layer_type - OJ_LAYER_POLYGON, &rows->request);
     }
     if (!is_one)
         OJ_TRY(plan_columns(rows, err));
@@ -141,7 +141,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
                                    &rows->aggregation, err));
         rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
     }
-    plan_first_pairs(rows);
+    plan_one_pair_per_row(rows);
     return OJ_OK;
 }
 
@@ -219,11 +219,11 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     return oj_pair_stage_set_join_side(rows->stage, &side, err);
 }
 
-oj_status oj_rows_after_join(struct oj_rows *rows,
-                             const struct oj_pipeline_part *part,
-                             const struct oj_flat_buf *batch,
-                             const struct oj_matches *matches,
-                             struct oj_error *err)
+oj_status oj_rows_compute_pair_values(struct oj_rows *rows,
+                                      const struct oj_pipeline_part *part,
+                                      const struct oj_flat_buf *batch,
+                                      const struct oj_matches *matches,
+                                      struct oj_error *err)
 {
     const struct oj_job *job = rows->job;
     const struct oj_flat as_read = oj_flat_buf_view(batch);
@@ -249,11 +249,11 @@ static oj_status check_join_side_has_m(const struct oj_job *job,
 {
     char side[256];
     snprintf(side, sizeof side, "the join layer '%.200s'", job->join.name);
-    return oj_row_along_check_m("-", side,
-                                job->tiled != NULL
-                                    ? job->tiles.m_found
-                                    : oj_flat_find_m(&job->join_side->flat),
-                                err);
+    return oj_row_along_check_m(
+        "-", side,
+        job->tiled != NULL ? job->tiles.m_found
+                           : oj_flat_find_m_values(&job->join_side->flat),
+        err);
 }
 
 oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)

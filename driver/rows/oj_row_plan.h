@@ -63,11 +63,10 @@ OJ_MUST_USE oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err);
 /** Computes those values of an answer's pairs that the rows need, and applies
  *  -pick. Runs on the join thread. batch is the batch that contains `part`, as
  *  it was read. */
-OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
-                                         const struct oj_pipeline_part *part,
-                                         const struct oj_flat_buf *batch,
-                                         const struct oj_matches *matches,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_rows_compute_pair_values(
+    struct oj_rows *rows, const struct oj_pipeline_part *part,
+    const struct oj_flat_buf *batch, const struct oj_matches *matches,
+    struct oj_error *err);
 
 /** Fills *options so that a writer can make the rows of a layer with this
  *  schema. Precondition: the job is prepared. */

@@ -103,7 +103,7 @@ static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
     oj_warn(
         "%s layer '%s': %s not UTF-8, and compared and written as %s; %s",
         source->role, source->name,
-        oj_counted(n, "text value is", "text values are"),
+        oj_message_count_and_noun(n, "text value is", "text values are"),
         oj_word_one_or_many(n, "it is", "they are"),
         oj_driver_has_open_option(driver, "ENCODING")
             ? CPLSPrintf(
@@ -117,12 +117,12 @@ static void warn_of_antimeridian(const struct oj_source *source,
                                  const struct oj_read_counts *counts)
 {
     if (counts->n_cut > 0)
-        oj_notice(
-            "%s layer '%s': %s the antimeridian of the CRS of the join, "
-            "and %s cut there",
-            source->role, source->name,
-            oj_counted(counts->n_cut, "feature crosses", "features cross"),
-            oj_word_one_or_many(counts->n_cut, "was", "were"));
+        oj_notice("%s layer '%s': %s the antimeridian of the CRS of the join, "
+                  "and %s cut there",
+                  source->role, source->name,
+                  oj_message_count_and_noun(counts->n_cut, "feature crosses",
+                                            "features cross"),
+                  oj_word_one_or_many(counts->n_cut, "was", "were"));
     if (counts->n_torn > 0)
         oj_warn("%s layer '%s': %s the antimeridian of the CRS of the join and "
                 "cannot be cut there, so that the reprojection tears %s: cut "
@@ -130,7 +130,8 @@ static void warn_of_antimeridian(const struct oj_source *source,
                 "or join "
                 "with -metric sphere",
                 source->role, source->name,
-                oj_counted(counts->n_torn, "feature crosses", "features cross"),
+                oj_message_count_and_noun(counts->n_torn, "feature crosses",
+                                          "features cross"),
                 oj_word_one_or_many(counts->n_torn, "it", "them"),
                 oj_word_one_or_many(counts->n_torn, "it", "them"));
     if (counts->n_wide > 0)
@@ -139,7 +140,8 @@ static void warn_of_antimeridian(const struct oj_source *source,
                 "the Earth; -metric sphere takes the short way, ogr2ogr "
                 "-wrapdateline cuts such shapes",
                 source->role, source->name,
-                oj_counted(counts->n_wide, "feature is", "features are"));
+                oj_message_count_and_noun(counts->n_wide, "feature is",
+                                          "features are"));
 }
 
 static void warn_of_reading(const struct oj_source *source,
@@ -203,7 +205,8 @@ static void report_side_notices(const struct oj_source *source,
         oj_notice("%s layer '%s': the curves or surfaces of %s were "
                   "taken as line strings or polygons",
                   source->role, source->name,
-                  oj_counted(shapes->n_linearized, "feature", "features"));
+                  oj_message_count_and_noun(shapes->n_linearized, "feature",
+                                            "features"));
     if (shapes->n_empty_members > 0)
         oj_notice(
             "%s layer '%s': %lld empty %s of multi-geometries left out",
@@ -235,7 +238,8 @@ static void report_reshaped_features(const struct oj_reshape *r)
             (long long)found->first_invalid, found->reason);
     if (found->n_no_point > 0)
         oj_notice("%s layer '%s': %s no %s, and %s skipped", r->role, r->name,
-                  oj_counted(found->n_no_point, "feature has", "features have"),
+                  oj_message_count_and_noun(found->n_no_point, "feature has",
+                                            "features have"),
                   r->shape == OJ_SHAPE_CENTROID ? "centroid"
                                                 : "point on surface",
                   oj_word_one_or_many(found->n_no_point, "was", "were"));
@@ -247,14 +251,15 @@ static void notice_rows_without_distance(const struct oj_job *job)
     {
         int64_t n = job->sides.reshape[side].found.missing.n_no_reach;
         if (n > 0)
-            oj_notice(
-                "%s of the %s layer %s nothing, because the distance of "
-                "-%s %s is NULL, negative or no number",
-                oj_counted(n, "row", "rows"), side == 0 ? "input" : "join",
-                oj_word_one_or_many(n, "matches", "match"),
-                side == 0 ? "max_distance_field" : "join_max_distance_field",
-                side == 0 ? job->command->max_distance_field
-                          : job->command->join_max_distance_field);
+            oj_notice("%s of the %s layer %s nothing, because the distance of "
+                      "-%s %s is NULL, negative or no number",
+                      oj_message_count_and_noun(n, "row", "rows"),
+                      side == 0 ? "input" : "join",
+                      oj_word_one_or_many(n, "matches", "match"),
+                      side == 0 ? "max_distance_field"
+                                : "join_max_distance_field",
+                      side == 0 ? job->command->max_distance_field
+                                : job->command->join_max_distance_field);
     }
 }
 
@@ -264,7 +269,7 @@ static void notice_rows_without_heading(const struct oj_job *job)
     if (n > 0)
         oj_notice("%s of the input layer %s no heading (NULL, no number, or "
                   "beyond 360 degrees): every direction fits %s",
-                  oj_counted(n, "row", "rows"),
+                  oj_message_count_and_noun(n, "row", "rows"),
                   oj_word_one_or_many(n, "has", "have"),
                   oj_word_one_or_many(n, "it", "them"));
 }
@@ -274,8 +279,9 @@ static void warn_undecided(const struct oj_job *job)
     const struct oj_stats *stats = oj_job_stats(job);
     if (stats->n_undecided_pairs > 0)
         oj_warn("GEOS cannot decide whether %s left out (%.*s)%s",
-                oj_counted(stats->n_undecided_pairs, "pair matches, and it is",
-                           "pairs match, and they are"),
+                oj_message_count_and_noun(stats->n_undecided_pairs,
+                                          "pair matches, and it is",
+                                          "pairs match, and they are"),
                 oj_message_reason_length(stats->undecided_text),
                 stats->undecided_text,
                 job->command->invalid == OJ_INVALID_USE
@@ -316,7 +322,7 @@ static void warn_rows_without_geometry_lost(int64_t n)
     if (n > 0)
         oj_warn("%s without geometry %s left out: this format cannot "
                 "hold %s; write GPKG to keep %s",
-                oj_counted(n, "row", "rows"),
+                oj_message_count_and_noun(n, "row", "rows"),
                 oj_word_one_or_many(n, "was", "were"),
                 oj_word_one_or_many(n, "it", "them"),
                 oj_word_one_or_many(n, "it", "them"));
@@ -372,9 +378,10 @@ static const char *describe_pairs(const struct oj_job *job)
     const char *choice = describe_choice_of_pairs(job->command);
     int64_t n = job->counts.n_pairs;
     return choice == NULL
-               ? oj_counted(n, "pair", "pairs")
+               ? oj_message_count_and_noun(n, "pair", "pairs")
                : CPLSPrintf("%s, of which %lld %s",
-                            oj_counted(job->n_pairs_joined, "pair", "pairs"),
+                            oj_message_count_and_noun(job->n_pairs_joined,
+                                                      "pair", "pairs"),
                             (long long)n, choice);
 }
 
@@ -382,7 +389,7 @@ static const char *describe_pairs(const struct oj_job *job)
 static void notice_events(const struct oj_summary *summary)
 {
     const int64_t n_unread =
-        oj_report_stream_unread(summary->job->input.stream);
+        oj_report_stream_count_unread(summary->job->input.stream);
     struct oj_event_counts counts;
     char text[256] = "", unread[64] = "";
     if (!summary->events->is_open)
@@ -402,7 +409,7 @@ static void notice_events(const struct oj_summary *summary)
               "geometry%s; %s inside of join features",
               text[0] != '\0' ? text : "none", (long long)counts.n_without_key,
               (long long)counts.n_without_place, unread,
-              oj_counted(counts.n_inside, "key is", "keys are"));
+              oj_message_count_and_noun(counts.n_inside, "key is", "keys are"));
 }
 
 static void write_json_events(FILE *file, const struct oj_summary *summary)
@@ -418,12 +425,13 @@ static void write_json_events(FILE *file, const struct oj_summary *summary)
     for (int i = 0; i < OJ_N_EVENTS; i++)
         fprintf(file, "\"%s\": %lld, ", oj_event_names[i],
                 (long long)counts.n_events[i]);
-    fprintf(file,
-            "\"without_key\": %lld, \"without_geometry\": %lld, "
-            "\"unread\": %lld, \"inside\": %lld},\n",
-            (long long)counts.n_without_key, (long long)counts.n_without_place,
-            (long long)oj_report_stream_unread(summary->job->input.stream),
-            (long long)counts.n_inside);
+    fprintf(
+        file,
+        "\"without_key\": %lld, \"without_geometry\": %lld, "
+        "\"unread\": %lld, \"inside\": %lld},\n",
+        (long long)counts.n_without_key, (long long)counts.n_without_place,
+        (long long)oj_report_stream_count_unread(summary->job->input.stream),
+        (long long)counts.n_inside);
 }
 
 static const char *name_destination(const struct oj_job *job)
@@ -444,15 +452,18 @@ static void print_summary_line(const struct oj_summary *summary)
         "%s in: %lld matched, %lld unmatched%s; %s%s; %s written to %s; "
         "read %.2f s, join %.2f s, write %.2f s, total %.2f s; backend %s, "
         "%s%s%s",
-        oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
+        oj_message_count_and_noun(counts->n_rows, "row", "rows"),
+        (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
         describe_pairs(job), describe_pairs_summed_on_gpu(job),
-        oj_counted(n_written, "row", "rows"), name_destination(job),
-        job->join_side->read_s + counts->read_s, join_seconds(job),
-        summary->write_s, summary->total_s, describe_backend(job),
-        oj_counted(oj_job_threads(job), "thread", "threads"),
+        oj_message_count_and_noun(n_written, "row", "rows"),
+        name_destination(job), job->join_side->read_s + counts->read_s,
+        join_seconds(job), summary->write_s, summary->total_s,
+        describe_backend(job),
+        oj_message_count_and_noun(oj_job_threads(job), "thread", "threads"),
         job->tiled != NULL ? ", the join side in " : "",
-        job->tiled != NULL ? oj_counted(n_tiles, "tile", "tiles") : "");
+        job->tiled != NULL ? oj_message_count_and_noun(n_tiles, "tile", "tiles")
+                           : "");
 }
 
 static void write_json_count(FILE *file, const char *key, int64_t n)

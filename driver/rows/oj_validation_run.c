@@ -405,20 +405,22 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
         v->n_undecided_proved == 0)
         return;
     if (v->n_undecided_proved > 0)
-        oj_message_append(text, size,
-                          "; GEOS cannot decide %s, and exact arithmetic "
-                          "confirms the answer of the join",
-                          oj_counted(v->n_undecided_proved, "pair", "pairs"));
+        oj_message_append(
+            text, size,
+            "; GEOS cannot decide %s, and exact arithmetic "
+            "confirms the answer of the join",
+            oj_message_count_and_noun(v->n_undecided_proved, "pair", "pairs"));
     if (v->n_undecided_pairs > 0 || v->n_undecided > 0)
         oj_message_append(text, size,
                           "; left out, because GEOS cannot decide them: ");
     if (v->n_undecided_pairs > 0)
-        oj_message_append(text, size, "%s",
-                          oj_counted(v->n_undecided_pairs, "pair", "pairs"));
+        oj_message_append(
+            text, size, "%s",
+            oj_message_count_and_noun(v->n_undecided_pairs, "pair", "pairs"));
     if (v->n_undecided > 0)
-        oj_message_append(text, size, "%s%s",
-                          v->n_undecided_pairs > 0 ? ", " : "",
-                          oj_counted(v->n_undecided, "row", "rows"));
+        oj_message_append(
+            text, size, "%s%s", v->n_undecided_pairs > 0 ? ", " : "",
+            oj_message_count_and_noun(v->n_undecided, "row", "rows"));
     if (reason[0] != '\0')
         oj_message_append(text, size, " (the first: %.*s)",
                           oj_message_reason_length(reason), reason);
@@ -426,41 +428,44 @@ static void describe_undecided(const struct oj_proof *proof, char *text,
 
 /* Describes the differences that are accepted: rounding, and pairs decided by
  * exact arithmetic. */
-static void describe_proved_or_rounding(const struct oj_validation *v,
-                                        char *text, size_t size)
+static void describe_accepted_differences(const struct oj_validation *v,
+                                          char *text, size_t size)
 {
     if (v->n_rows_proved > 0)
-        oj_message_append(text, size,
-                          "; in %s GEOS errs by rounding, and exact arithmetic "
-                          "confirms each pair of the join",
-                          oj_counted(v->n_rows_proved, "row", "rows"));
+        oj_message_append(
+            text, size,
+            "; in %s GEOS errs by rounding, and exact arithmetic "
+            "confirms each pair of the join",
+            oj_message_count_and_noun(v->n_rows_proved, "row", "rows"));
     if (v->n_rows_rounding > 0)
         oj_message_append(
             text, size,
             "; in %s distances differ from the reference's by rounding: exact "
             "arithmetic confirms those of the join, up to the rounding of "
             "their formula",
-            oj_counted(v->n_rows_rounding, "row", "rows"));
+            oj_message_count_and_noun(v->n_rows_rounding, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         oj_message_append(
             text, size,
             "; GEOS does not measure on the sphere: %s equal up to the "
             "rounding of chords, 0.1 micrometres, more near the opposite point "
             "of the Earth",
-            oj_counted(v->n_within_ulps, "distance is", "distances are"));
+            oj_message_count_and_noun(v->n_within_ulps, "distance is",
+                                      "distances are"));
     else if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_ELLIPSOID)
         oj_message_append(
             text, size,
             "; %s equal to the reference's up to a millimetre (from lines or "
             "polygons)",
-            oj_counted(v->n_within_ulps, "distance is", "distances are"));
+            oj_message_count_and_noun(v->n_within_ulps, "distance is",
+                                      "distances are"));
     else if (v->n_within_ulps > 0)
-        oj_message_append(
-            text, size,
-            "; %s equal to the reference's up to %d ulps (from "
-            "lines or polygons)",
-            oj_counted(v->n_within_ulps, "distance is", "distances are"),
-            OJ_VALIDATION_ULPS);
+        oj_message_append(text, size,
+                          "; %s equal to the reference's up to %d ulps (from "
+                          "lines or polygons)",
+                          oj_message_count_and_noun(
+                              v->n_within_ulps, "distance is", "distances are"),
+                          OJ_VALIDATION_ULPS);
 }
 
 static void print_result(const struct oj_proof *proof)
@@ -471,12 +476,13 @@ static void print_result(const struct oj_proof *proof)
     int has_measure = oj_op_get(proof->job->relation.op)->measure != NULL;
     char apart[880] = "", kinds[96] = "";
     describe_undecided(proof, apart, sizeof apart);
-    describe_proved_or_rounding(v, apart, sizeof apart);
+    describe_accepted_differences(v, apart, sizeof apart);
     if (v->n_differences == 0)
     {
         oj_notice("validated: %s against %s, %s, %s%s: no difference%s", ours,
-                  reference, oj_counted(v->n_rows, "row", "rows"),
-                  oj_counted(v->n_pairs, "pair", "pairs"),
+                  reference,
+                  oj_message_count_and_noun(v->n_rows, "row", "rows"),
+                  oj_message_count_and_noun(v->n_pairs, "pair", "pairs"),
                   has_measure ? " with their distances" : "", apart);
         return;
     }
@@ -487,10 +493,12 @@ static void print_result(const struct oj_proof *proof)
                  (long long)v->n_of_kind[OJ_DIFFERENCE_ORDER]);
     oj_message_print(
         "validated: %s against %s, %s, %s: %s (%s missing, %lld extra%s)%s",
-        ours, reference, oj_counted(v->n_rows, "row", "rows"),
-        oj_counted(v->n_pairs, "pair", "pairs"),
-        oj_counted(v->n_rows_different, "row differs", "rows differ"),
-        oj_counted(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair", "pairs"),
+        ours, reference, oj_message_count_and_noun(v->n_rows, "row", "rows"),
+        oj_message_count_and_noun(v->n_pairs, "pair", "pairs"),
+        oj_message_count_and_noun(v->n_rows_different, "row differs",
+                                  "rows differ"),
+        oj_message_count_and_noun(v->n_of_kind[OJ_DIFFERENCE_MISSING], "pair",
+                                  "pairs"),
         (long long)v->n_of_kind[OJ_DIFFERENCE_EXTRA], kinds, apart);
     print_first_differences(proof);
 }

@@ -573,7 +573,8 @@ static oj_status time_moves(struct benchmark *b, struct oj_join *join,
             row->move_s[i - 1] * move_percent[i] >
                 b->job->command->benchmark_seconds * move_percent[i - 1])
             break;
-        status = oj_join_move(join, &side->flat, side->n, side->feature, err);
+        status =
+            oj_join_move_points(join, &side->flat, side->n, side->feature, err);
         if (status == OJ_ERR_UNSUPPORTED)
             return OJ_OK;
         OJ_TRY(status);
@@ -629,8 +630,8 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     struct oj_join *join;
     OJ_TRY(oj_gpu_load(&module, err));
     if (strcmp(backend, "cuda") == 0 &&
-        !module->takes(&b->job->relation, &b->job->join_side->flat,
-                       &b->input.flat))
+        !module->supports(&b->job->relation, &b->job->join_side->flat,
+                          &b->input.flat))
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
             "no GPU kernel can answer this join: use the backend cpu");
@@ -702,10 +703,12 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
                        "input layer '%s' has no rows to benchmark with: name "
                        "another layer, or leave its filters out",
                        job->input.name);
-    oj_notice("%s, %s with %s",
-              oj_counted(input->n_features, "input row", "input rows"),
-              oj_counted(join->n_features, "join feature", "join features"),
-              oj_counted(join->n_vertices, "vertex", "vertices"));
+    oj_notice(
+        "%s, %s with %s",
+        oj_message_count_and_noun(input->n_features, "input row", "input rows"),
+        oj_message_count_and_noun(join->n_features, "join feature",
+                                  "join features"),
+        oj_message_count_and_noun(join->n_vertices, "vertex", "vertices"));
     /* this join also warms up memory and caches */
     OJ_TRY(open_join(b, join, "cpu", 1, 0, &b->cpu, err));
     OJ_TRY(oj_join_batch(b->cpu, input, &b->answer, err));

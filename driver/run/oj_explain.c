@@ -64,12 +64,13 @@ static void print_side(const char *key, const struct oj_source *source,
                source->is_result_set ? "SELECT" : "layer", source->name,
                OGRGeometryTypeToName(source->type),
                n < 0 ? "a number of rows that is not known beforehand"
-                     : oj_counted(n, "row", "rows"),
+                     : oj_message_count_and_noun(n, "row", "rows"),
                crs, side->where != NULL ? ", filtered by: " : "",
                side->where != NULL ? side->where : "");
     if (source->n_hidden > 0)
         print_line("", "%s read for the join and not written",
-                   oj_counted(source->n_hidden, "field is", "fields are"));
+                   oj_message_count_and_noun(source->n_hidden, "field is",
+                                             "fields are"));
 }
 
 static void print_distances(const struct oj_job *job)
@@ -109,7 +110,7 @@ static void print_parameters(const struct oj_relation *relation)
             (relation->k == OJ_EVERY_PAIR &&
              parameter->offset == offsetof(struct oj_relation, k)))
             continue;
-        oj_parameter_put(parameter, relation, value, sizeof value);
+        oj_parameter_write_value(parameter, relation, value, sizeof value);
         oj_message_append(text, sizeof text, "%s-%s %s",
                           text[0] != '\0' ? ", " : "", parameter->name, value);
     }
@@ -206,7 +207,7 @@ static void print_join_and_conditions(const struct explanation *e)
                    : op->description);
     print_parameters(&job->relation);
     if ((op->takes & OJ_TAKES_DISTANCE) != 0 ||
-        oj_command_given(command, "max_distance"))
+        oj_command_has_option(command, "max_distance"))
         print_distances(job);
     print_conditions(job);
     print_side("input side", &job->input, e->n_input);
@@ -249,8 +250,8 @@ static oj_status read_first_input_rows(struct explanation *e,
     OJ_TRY(
         oj_layer_reader_open(job->input.layer, &reading, &pass->reader, err));
     OJ_TRY(oj_layer_reader_next(pass->reader, &pass->batches[0], err));
-    return oj_job_make_flat(job, 0, 0, &pass->batches[0], &pass->batch_work[0],
-                            &e->sample, err);
+    return oj_job_preprocess_batch(job, 0, 0, &pass->batches[0],
+                                   &pass->batch_work[0], &e->sample, err);
 }
 
 static oj_status join_rows_of_sample(void *user, const struct oj_flat *rows,
@@ -380,9 +381,10 @@ static void print_engine(const struct explanation *e)
         oj_join_method(engine, e->sample.n_features > 0 ? &e->sample : NULL);
     print_line("backend", "%s (%s), %s", oj_join_backend(engine)->name,
                e->run->pass.rows.streams_join ? "sides exchanged" : method,
-               oj_counted(oj_join_threads(engine), "thread", "threads"));
-    if (oj_join_reason(engine)[0] != '\0')
-        print_line("", "%s", oj_join_reason(engine));
+               oj_message_count_and_noun(oj_join_threads(engine), "thread",
+                                         "threads"));
+    if (oj_join_reason_for_backend(engine)[0] != '\0')
+        print_line("", "%s", oj_join_reason_for_backend(engine));
     if (oj_join_stats(engine)->choice[0] != '\0')
         print_line("", "%s", oj_join_stats(engine)->choice);
     if (e->run->pass.rows.aggregation != NULL)
@@ -411,7 +413,7 @@ static void print_estimate_from_sample(const struct explanation *e)
                oj_word_one_or_many(n, "row", "rows"),
                (long long)matches->n_matched,
                oj_word_one_or_many(matches->n_matched, "matches", "match"),
-               oj_counted(matches->n_pairs, "pair", "pairs"),
+               oj_message_count_and_noun(matches->n_pairs, "pair", "pairs"),
                (double)matches->n_pairs / (double)n, candidates,
                strcmp(candidates, "1") == 0 ? "candidate" : "candidates",
                strcmp(candidates, "1") == 0 ? "was" : "were");

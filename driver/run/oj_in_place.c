@@ -135,7 +135,7 @@ static int are_columns_of_earlier_run(OGRLayerH layer, int first,
     {
         OGRFieldDefnH there = OGR_FD_GetFieldDefn(defn, first + i);
         if (!matches_truncated_name(OGR_Fld_GetNameRef(there),
-                                    oj_schema_name(schema, i)) ||
+                                    oj_schema_field_name(schema, i)) ||
             OGR_Fld_GetType(there) != schema->columns[i].type)
             return 0;
     }
@@ -349,7 +349,7 @@ static oj_status update_row(struct update *u, int64_t row,
             "the feature %lld of layer '%s' has disappeared, as after a change "
             "by another program (%s): run the join again",
             (long long)record->fid, u->layer, CPLGetLastErrorMsg());
-    status = oj_row_cursor_set_columns(u->cursor, feature, &place, err);
+    status = oj_row_cursor_set_join_fields(u->cursor, feature, &place, err);
     if (status == OJ_OK && OGR_L_SetFeature(layer, feature) != OGRERR_NONE)
         status =
             oj_fail(err, OJ_ERR_IO,
@@ -385,7 +385,8 @@ static oj_status update_table(struct update *u, struct oj_error *err)
 {
     oj_status status = OJ_OK;
     int has_file;
-    if (oj_geopackage_rows != NULL && oj_output_rows_dataset(u->output) != NULL)
+    if (oj_geopackage_rows != NULL &&
+        oj_output_dataset_of_lane(u->output) != NULL)
         status = oj_geopackage_rows->open(u->output->layers[0].layer, 1,
                                           u->cursor, &u->table, err);
     if (status == OJ_OK)
@@ -407,7 +408,7 @@ static oj_status update_layer_from_records(struct update *u,
     OJ_TRY(oj_output_open(u->output, err));
     OJ_TRY(create_columns(u, err));
     oj_rows_fill_write_options(&u->pass->rows, &u->schema, &options);
-    options.dataset = oj_output_rows_dataset(u->output);
+    options.dataset = oj_output_dataset_of_lane(u->output);
     OJ_TRY(oj_row_cursor_open(OGR_L_GetLayerDefn(u->output->layers[0].layer),
                               &options, &u->cursor, err));
     OJ_TRY(update_table(u, err));

@@ -153,9 +153,9 @@ static oj_status open_output_layer(struct writing *w, struct target *target,
         options.how = OJ_HOW_ANTI;
     }
     options.crs = w->pass->job.crs.output;
-    if (oj_output_rows_file(w->output, path, (int)sizeof path))
+    if (oj_output_file_of_lane(w->output, path, (int)sizeof path))
         options.file = &file;
-    options.dataset = oj_output_rows_dataset(w->output);
+    options.dataset = oj_output_dataset_of_lane(w->output);
     return oj_layer_writer_open(target->at->layer, &options, &target->writer,
                                 err);
 }
@@ -288,8 +288,8 @@ static void notice_extra_layer_rows(const struct oj_output *output)
 {
     for (int i = 1; i < output->n_layers; i++)
         oj_notice("layer '%s': %s written", output->layers[i].name,
-                  oj_counted(output->layers[i].n_rows, "unmatched row",
-                             "unmatched rows"));
+                  oj_message_count_and_noun(output->layers[i].n_rows,
+                                            "unmatched row", "unmatched rows"));
 }
 
 /* Saves the state of events after the rows are in place. If the run ends before

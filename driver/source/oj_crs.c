@@ -115,7 +115,8 @@ static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
  * their WKT, regardless of the order of axes and of heights. This function
  * compares what WKT lacks: the order of x and y in the data, epochs, and shifts
  * to WGS 84. */
-static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+static int are_crs_strictly_equal(OGRSpatialReferenceH a,
+                                  OGRSpatialReferenceH b)
 {
     const char *const format[] = {"FORMAT=WKT2_2019", NULL};
     struct two_crs both = {a, b};
@@ -231,7 +232,7 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
                        "into %s; name its CRS with -s_srs",
                        input->name, command->t_srs);
     if (!has_boxes && command->crs == OJ_CRS_STRICT &&
-        !is_one_plane(input->srs, join->srs))
+        !are_crs_strictly_equal(input->srs, join->srs))
         return oj_fail(err, OJ_ERR_DATA,
                        "the two layers have different CRS, and -crs strict "
                        "allows no reprojection of one of them alone: reproject "
@@ -260,7 +261,7 @@ static oj_status transform_join_to_input_crs(const struct oj_command *command,
         return OJ_OK;
     if (command->crs == OJ_CRS_AUTO)
         return make_transformation(join, join->srs, crs->join, err);
-    if (is_one_plane(input->srs, join->srs))
+    if (are_crs_strictly_equal(input->srs, join->srs))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
                    "the layers have different CRS, input %s and join %s, and "
@@ -330,7 +331,7 @@ static oj_status convert_distances(const struct oj_command *command,
     for (int i = 0; i < 3; i++)
     {
         distances[i] = oj_command_distance(command, options[i]);
-        if (oj_command_given(command, options[i]))
+        if (oj_command_has_option(command, options[i]))
             given[i] = &distances[i];
     }
     request = (struct oj_distance_request){
@@ -339,7 +340,7 @@ static oj_status convert_distances(const struct oj_command *command,
         .densify = given[2],
         .picks_nearest =
             command->pick != NULL && EQUAL(command->pick, "nearest"),
-        .wants_bearing = oj_command_given(command, "bearing_field")};
+        .wants_bearing = oj_command_has_option(command, "bearing_field")};
     return oj_distances_convert(&frame, &request, relation, err);
 }
 

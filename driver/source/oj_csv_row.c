@@ -195,7 +195,7 @@ int oj_csv_row_has_flaw(const struct oj_csv_columns *columns, const char *bytes,
     if (count >= columns->n && used <= columns->n)
         return 0;
     snprintf(flaw, size, "it has %s, and the first line %d",
-             oj_counted(count, "field", "fields"), columns->n);
+             oj_message_count_and_noun(count, "field", "fields"), columns->n);
     return 1;
 }
 

@@ -149,7 +149,7 @@ static const char *unit_name_of_crs(const struct oj_crs *crs)
 static int is_by_distance(const struct oj_command *command)
 {
     return (oj_op_get(command->relation.op)->takes & OJ_TAKES_DISTANCE) != 0 ||
-           oj_command_given(command, "max_distance");
+           oj_command_has_option(command, "max_distance");
 }
 
 /* Returns the maximum distance between the boxes of two features of a pair, or
@@ -186,9 +186,9 @@ static int do_layers_meet_if_swapped(const struct oj_source *source,
 
 /* Warns if the axes of one layer seem to be swapped. own are the extents in the
  * layers' CRS, joined those in the CRS of the join. */
-static void warn_of_axes(const struct oj_source *const source[2],
-                         const struct side_extent own[2],
-                         const struct side_extent joined[2])
+static void warn_of_swapped_axes(const struct oj_source *const source[2],
+                                 const struct side_extent own[2],
+                                 const struct side_extent joined[2])
 {
     int fits[2], which;
     for (int i = 0; i < 2; i++)
@@ -282,7 +282,7 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
         return;
     if (gap > reach || gap > STRIKING_GAP * (extent_diagonal(&joined[0]) +
                                              extent_diagonal(&joined[1])))
-        warn_of_axes(source, own, joined);
+        warn_of_swapped_axes(source, own, joined);
     /* The boxes of -window are given in the CRS of the join, so this is tested
      * only if the input side has a CRS. */
     if (command->n_windows == 0 || source[0]->srs != NULL)
@@ -293,13 +293,13 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
 
 /* ---- distances ----------------------------------------------------------- */
 
-static void warn_of_distance(const struct oj_command *command,
-                             const struct side_extent *own,
-                             const struct oj_crs *crs)
+static void warn_of_doubtful_distance_unit(const struct oj_command *command,
+                                           const struct side_extent *own,
+                                           const struct oj_crs *crs)
 {
     const struct oj_distance d = oj_command_distance(command, "max_distance");
     double value = d.value;
-    if (!oj_command_given(command, "max_distance") || value <= 0 ||
+    if (!oj_command_has_option(command, "max_distance") || value <= 0 ||
         isinf(value))
         return;
     if (d.unit == OJ_UNIT_DEG && value > 10)
@@ -348,7 +348,7 @@ void oj_plausibility_warn(const struct oj_command *command,
     notice_geometry_columns(input);
     notice_geometry_columns(join);
     if (is_by_distance(command))
-        warn_of_distance(command, &own[0], crs);
+        warn_of_doubtful_distance_unit(command, &own[0], crs);
     if (oj_command_needs_shapes(command))
         warn_if_layers_do_not_meet(command, source, own, crs, max_distance);
 }

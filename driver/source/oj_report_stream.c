@@ -292,13 +292,13 @@ static void write_excerpt(const char *bytes, int64_t n, char *text, size_t size)
 
 /* Notes that a report cannot be read, and why. Of several such reports the one
  * with the lowest number is kept; calls may come in any order. */
-static void note_unread(struct oj_report_stream *s,
-                        const struct report_record *record, const char *format,
-                        ...) OJ_PRINTF(3, 4);
+static void record_unread_report(struct oj_report_stream *s,
+                                 const struct report_record *record,
+                                 const char *format, ...) OJ_PRINTF(3, 4);
 
-static void note_unread(struct oj_report_stream *s,
-                        const struct report_record *record, const char *format,
-                        ...)
+static void record_unread_report(struct oj_report_stream *s,
+                                 const struct report_record *record,
+                                 const char *format, ...)
 {
     struct findings *found = &s->found;
     const int is_header = s->format == FORMAT_CSV && !s->is_header_known;
@@ -329,8 +329,8 @@ static void note_unread(struct oj_report_stream *s,
 
 /* Leaves out the first line of the incomplete record, because it has a stray
  * quotation mark, and continues with the next line. */
-static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
-                                const char *why)
+static void leave_out_line_with_stray_quote(struct oj_report_stream *s,
+                                            int64_t end, const char *why)
 {
     const int64_t begin = s->n_complete;
     const char *line_end =
@@ -340,7 +340,7 @@ static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
     record.n =
         line_end != NULL ? line_end + 1 - (s->bytes + begin) : end - begin;
     record.number = ++s->n_reports;
-    note_unread(s, &record, "%s", why);
+    record_unread_report(s, &record, "%s", why);
     s->n_complete = s->n_scanned = begin + record.n;
     s->place = start;
     s->line++;
@@ -364,9 +364,10 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
         !oj_csv_row_quotes_fields(&s->columns, s->bytes + record.begin,
                                   record.n))
     {
-        leave_out_quotation(s, end,
-                            "it has a quotation mark whose partner is not at "
-                            "the end of a field");
+        leave_out_line_with_stray_quote(
+            s, end,
+            "it has a quotation mark whose partner is not at "
+            "the end of a field");
         return OJ_OK;
     }
     s->n_complete = end;
@@ -390,19 +391,19 @@ static void leave_out_long_record(struct oj_report_stream *s)
     struct report_record record = {.begin = s->n_complete, .line = s->line};
     if (s->format == FORMAT_CSV && s->place.n_lines > 0)
     {
-        leave_out_quotation(s, s->n_scanned,
-                            CPLSPrintf("it has a quotation mark without a "
-                                       "partner within %d lines or %d MB",
-                                       MOST_REPORT_LINES,
-                                       MOST_REPORT_BYTES >> 20));
+        leave_out_line_with_stray_quote(
+            s, s->n_scanned,
+            CPLSPrintf("it has a quotation mark without a "
+                       "partner within %d lines or %d MB",
+                       MOST_REPORT_LINES, MOST_REPORT_BYTES >> 20));
         return;
     }
     record.n = s->n_scanned - record.begin;
     if (!s->is_too_long)
     {
         record.number = ++s->n_reports;
-        note_unread(s, &record, "it is longer than %d MB",
-                    MOST_REPORT_BYTES >> 20);
+        record_unread_report(s, &record, "it is longer than %d MB",
+                             MOST_REPORT_BYTES >> 20);
     }
     s->is_too_long = 1;
     s->line += count_line_breaks(s->bytes + record.begin, record.n);
@@ -484,8 +485,8 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
            s->failure.status == OJ_OK)
     {
         if (s->format == FORMAT_CSV && s->place.is_quoted)
-            leave_out_quotation(s, s->n_bytes,
-                                "it has a quotation mark without a partner");
+            leave_out_line_with_stray_quote(
+                s, s->n_bytes, "it has a quotation mark without a partner");
         else
             OJ_TRY(end_record(s, s->n_bytes, err));
         OJ_TRY(scan_bytes(s, err));
@@ -703,7 +704,7 @@ static int check_row_or_note_flaw(struct oj_report_stream *s,
     if (!oj_csv_row_has_flaw(&s->columns, s->bytes + record->begin, record->n,
                              flaw, sizeof flaw))
         return 1;
-    note_unread(s, record, "%s", flaw);
+    record_unread_report(s, record, "%s", flaw);
     return 0;
 }
 
@@ -757,9 +758,10 @@ static void mark_unsound_records(struct oj_report_stream *s)
         else if (s->format == FORMAT_SEQUENCE && has_second_object(s, record))
         {
             record->is_broken = 1;
-            note_unread(s, record,
-                        "a second object follows in its line, but GeoJSONSeq "
-                        "has one feature per line");
+            record_unread_report(
+                s, record,
+                "a second object follows in its line, but GeoJSONSeq "
+                "has one feature per line");
         }
     }
 }
@@ -897,7 +899,7 @@ static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
         if (!add_field(s, OGR_FD_GetFieldDefn(defn, i)))
             s->layer = NULL;
     }
-    return s->layer != NULL ? OJ_OK : oj_driver_fail_in_memory(err);
+    return s->layer != NULL ? OJ_OK : oj_driver_fail_memory_dataset(err);
 }
 
 /* Makes the layer in memory with the types that GDAL finds in the first n bytes
@@ -1023,7 +1025,7 @@ static void copy_values(struct oj_report_stream *s,
         if (*is_sound)
             note_value_that_does_not_fit(s, record, from, i, there);
         else
-            note_unread(
+            record_unread_report(
                 s, record,
                 "its key %.60s is '%.60s', but that of the first report is an "
                 "integer",
@@ -1068,7 +1070,8 @@ static int check_geometry_text_or_note_flaw(struct oj_report_stream *s,
     if (OGR_F_GetGeometryRef(from) != NULL ||
         !oj_csv_row_has_wkt(&s->columns, s->bytes + record->begin, record->n))
         return 1;
-    note_unread(s, record, "the text in its geometry column is not WKT");
+    record_unread_report(s, record,
+                         "the text in its geometry column is not WKT");
     return 0;
 }
 
@@ -1183,7 +1186,7 @@ static void mark_unread_records(struct oj_report_stream *s,
         return;
     }
     records->is_broken = 1;
-    note_unread(
+    record_unread_report(
         s, records, "it is no GeoJSON feature%s%s%.100s%s%s",
         s->has_separators ? "" : ", but GeoJSONSeq has one feature per line",
         errors->failure[0] != '\0' ? " (" : "", errors->failure,
@@ -1331,9 +1334,9 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
             CSLSetNameValue(s->open_options, "AUTODETECT_TYPE", "NO");
     snprintf(s->path, sizeof s->path, "/vsimem/ogrjoin-%d/reports",
              (int)getpid());
-    memory = oj_driver_new_in_memory();
+    memory = oj_driver_create_memory_dataset();
     status = memory != NULL ? open_stream(s, memory, err)
-                            : oj_driver_fail_in_memory(err);
+                            : oj_driver_fail_memory_dataset(err);
     if (status == OJ_OK)
     {
         *out = s;
@@ -1376,7 +1379,7 @@ oj_status oj_report_stream_failure(const struct oj_report_stream *s,
                : oj_fail(err, s->failure.status, "%s", s->failure.message);
 }
 
-int64_t oj_report_stream_unread(const struct oj_report_stream *s)
+int64_t oj_report_stream_count_unread(const struct oj_report_stream *s)
 {
     return s != NULL ? s->found.n_unread : 0;
 }

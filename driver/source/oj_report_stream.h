@@ -83,7 +83,7 @@ OJ_MUST_USE oj_status oj_report_stream_failure(
 
 /** Returns the number of reports that were left out because they cannot be
  *  read. Accepts NULL. */
-int64_t oj_report_stream_unread(const struct oj_report_stream *stream);
+int64_t oj_report_stream_count_unread(const struct oj_report_stream *stream);
 
 /** Warns of fields, values and reports that were left out. */
 void oj_report_stream_warn(const struct oj_report_stream *stream);

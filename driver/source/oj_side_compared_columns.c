@@ -322,7 +322,7 @@ static oj_status make_spans(const struct oj_side_columns *c, int i, int side,
 {
     const struct oj_span_reading *reading = &c->span[i];
     const struct oj_side_field *field = c->fields[OJ_MADE_SPAN + i][side].field;
-    int has_until = !oj_span_reading_is_of_points(reading, side);
+    int has_until = !oj_span_reading_is_of_instants(reading, side);
     OJ_ROOM(made->from[i], 0, n, made->cap_from[i], err);
     if (has_until)
         OJ_ROOM(made->until[i], 0, n, made->cap_until[i], err);
@@ -457,7 +457,8 @@ oj_status oj_side_columns_renumber_tokens(struct oj_side_columns *columns,
     {
         struct oj_dictionary *dictionary = columns->vocabulary->dictionary[i];
         if (dictionary != NULL)
-            OJ_TRY(oj_token_dictionary_order(dictionary, &number[i], err));
+            OJ_TRY(oj_token_dictionary_number_by_rarity(dictionary, &number[i],
+                                                        err));
     }
     return OJ_OK;
 }
@@ -488,7 +489,7 @@ oj_status oj_side_columns_add(struct oj_side_columns *columns, int made,
     return OJ_OK;
 }
 
-int oj_side_columns_need(const struct oj_side_columns *columns, int side)
+int oj_side_columns_are_needed(const struct oj_side_columns *columns, int side)
 {
     int need = 0;
     for (int i = 0; i < OJ_N_MADE_COLUMNS; i++)

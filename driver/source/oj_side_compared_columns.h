@@ -145,7 +145,7 @@ OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
                                           struct oj_error *err);
 
 /** Returns 1 if any field of that side is needed. */
-int oj_side_columns_need(const struct oj_side_columns *columns, int side);
+int oj_side_columns_are_needed(const struct oj_side_columns *columns, int side);
 
 /** Replaces the vocabulary of *columns by `vocabulary`, which other columns
  *  with equal options have made. *columns then add no values to it. */

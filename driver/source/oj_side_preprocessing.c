@@ -440,9 +440,9 @@ static struct oj_reshape reshaping_of_side(const struct oj_command *command,
         if (command->n_windows == 0)
             reshape.shape = OJ_SHAPE_ENVELOPE;
     }
-    if (oj_command_is_of_side(command, "centroid_of", side))
+    if (oj_command_option_is_of_side(command, "centroid_of", side))
         reshape.shape = OJ_SHAPE_CENTROID;
-    if (oj_command_is_of_side(command, "point_on_surface_of", side))
+    if (oj_command_option_is_of_side(command, "point_on_surface_of", side))
         reshape.shape = OJ_SHAPE_POINT_ON_SURFACE;
     return reshape;
 }
@@ -475,11 +475,10 @@ static oj_status fail_invalid(const struct oj_reshape *r,
 
 /* If *geometry is not valid, -invalid fix replaces it by a valid geometry, skip
  * by NULL, and fail returns an error. */
-static oj_status handle_invalid_geometry(struct oj_reshape *r,
-                                         const struct oj_flat *from,
-                                         int64_t feature,
-                                         OGRGeometryH *geometry,
-                                         struct oj_error *err)
+static oj_status apply_invalid_mode(struct oj_reshape *r,
+                                    const struct oj_flat *from, int64_t feature,
+                                    OGRGeometryH *geometry,
+                                    struct oj_error *err)
 {
     OGRGeometryH fixed = NULL;
     char reason[160];
@@ -560,7 +559,7 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     }
     OJ_TRY(oj_flat_to_ogr_shape(from, feature, 0, &geometry, err));
     made = geometry;
-    status = handle_invalid_geometry(r, from, feature, &geometry, err);
+    status = apply_invalid_mode(r, from, feature, &geometry, err);
     if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
         status = add_representative_point(r, fid, geometry, to, err);
     else if (status == OJ_OK && geometry == made)
@@ -631,10 +630,10 @@ oj_status oj_sides_open(const struct oj_command *command,
     return open_compared_columns(command, source, crs, &sides->columns, err);
 }
 
-oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
-                        const struct oj_attributes *values,
-                        struct oj_side_work *work, struct oj_flat *flat,
-                        struct oj_error *err)
+oj_status oj_sides_preprocess_rows(struct oj_sides *sides, int side, int insert,
+                                   const struct oj_attributes *values,
+                                   struct oj_side_work *work,
+                                   struct oj_flat *flat, struct oj_error *err)
 {
     struct oj_side_findings *found = &sides->reshape[side].found;
     if (sides->reshape[side].shape != OJ_SHAPE_AS_READ ||

@@ -105,13 +105,12 @@ OJ_MUST_USE oj_status oj_sides_open(
 
 /** Preprocesses rows. On entry, *flat has the rows as read; on return, the
  *  features and columns to join, borrowed from work. values are the fields of
- *  the rows. They are used only if oj_side_columns_need() returns 1. insert is
- *  an enum oj_insertion. */
-OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
-                                    int insert,
-                                    const struct oj_attributes *values,
-                                    struct oj_side_work *work,
-                                    struct oj_flat *flat, struct oj_error *err);
+ *  the rows. They are used only if oj_side_columns_are_needed() returns 1.
+ *  insert is an enum oj_insertion. */
+OJ_MUST_USE oj_status oj_sides_preprocess_rows(
+    struct oj_sides *sides, int side, int insert,
+    const struct oj_attributes *values, struct oj_side_work *work,
+    struct oj_flat *flat, struct oj_error *err);
 
 void oj_side_work_free(struct oj_side_work *work);
 

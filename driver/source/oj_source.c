@@ -223,7 +223,7 @@ static const char *
 hint_for_tables_without_geometry(const struct oj_command *command)
 {
     const char *on = command->on;
-    if (oj_command_given(command, "op"))
+    if (oj_command_has_option(command, "op"))
         return "";
     if (on == NULL)
         return "; tables are joined by a field with -op attributes -on F";
@@ -362,8 +362,8 @@ static oj_status set_where_and_condition(struct oj_source *s, const char *where,
     return status;
 }
 
-oj_status oj_source_filter(struct oj_source *source, const OGREnvelope *box,
-                           const char *where, struct oj_error *err)
+oj_status oj_source_set_filter(struct oj_source *source, const OGREnvelope *box,
+                               const char *where, struct oj_error *err)
 {
     if (box != NULL)
         set_smaller_of_two_filters(source, box);
@@ -382,7 +382,7 @@ oj_status oj_source_filter_fid(struct oj_source *source, int64_t fid,
                  (long long)fid);
     else
         snprintf(where, sizeof where, "FID = %lld", (long long)fid);
-    return oj_source_filter(source, NULL, where, err);
+    return oj_source_set_filter(source, NULL, where, err);
 }
 
 /* Fails because the layer lacks the field; lists its fields, the most similar
@@ -557,12 +557,12 @@ static oj_status make_box(const double *box, OGRGeometryH *out,
 static oj_status create_window_layer(struct oj_source *s, const double *boxes,
                                      int64_t n, struct oj_error *err)
 {
-    s->dataset = oj_driver_new_in_memory();
+    s->dataset = oj_driver_create_memory_dataset();
     if (s->dataset != NULL)
         s->layer = GDALDatasetCreateLayer(s->dataset, "window", NULL,
                                           wkbUnknown, NULL);
     if (s->layer == NULL)
-        return oj_driver_fail_in_memory(err);
+        return oj_driver_fail_memory_dataset(err);
     for (int64_t i = 0; i < n; i++)
     {
         OGRFeatureH feature;
@@ -655,7 +655,7 @@ static oj_status check_stream_options(const struct oj_source *s,
 {
     const int has_texts =
         command->input.geometry != NULL || command->join.geometry != NULL;
-    const char *option = oj_command_given(command, "flush")     ? "flush"
+    const char *option = oj_command_has_option(command, "flush") ? "flush"
                          : command->skip_failures && !has_texts ? "skipfailures"
                                                                 : NULL;
     if (s->role[0] == 'j' || option == NULL || is_report_stream(s, command))
@@ -741,7 +741,7 @@ unsigned oj_source_lanes(const struct oj_source *source)
     if (source->dataset != NULL)
     {
         dataset.driver = GDALGetDatasetDriver(source->dataset);
-        if ((oj_lane_facts_that_matter(dataset.driver) & OJ_LANE_SOLE_LAYER) !=
+        if ((oj_lane_facts_of_driver(dataset.driver) & OJ_LANE_SOLE_LAYER) !=
                 0 &&
             GDALDatasetGetLayerCount(source->dataset) == 1)
             dataset.facts |= OJ_LANE_SOLE_LAYER;

@@ -88,9 +88,10 @@ int oj_source_is_filtered(const struct oj_source *source);
  *          NULL: reads all rows
  *   where  a condition in the driver's SQL, or NULL; always NULL for a
  *   SELECT */
-OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
-                                       const OGREnvelope *box,
-                                       const char *where, struct oj_error *err);
+OJ_MUST_USE oj_status oj_source_set_filter(struct oj_source *source,
+                                           const OGREnvelope *box,
+                                           const char *where,
+                                           struct oj_error *err);
 
 /** Sets a filter for the row with this FID, in addition to the command's
  *  filters. */

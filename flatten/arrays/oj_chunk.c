@@ -307,8 +307,8 @@ static oj_status append_piece(int64_t task, int thread, oj_status status,
     return status;
 }
 
-oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at, int64_t row,
-                       struct oj_error *err)
+oj_status oj_chunk_begin_piece(struct oj_chunk_maker *maker, int64_t at,
+                               int64_t row, struct oj_error *err)
 {
     struct oj_chunk_piece piece = {at, row};
     OJ_ROOM(maker->piece, maker->n_pieces, maker->n_pieces + 1,

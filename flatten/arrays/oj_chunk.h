@@ -196,8 +196,8 @@ struct oj_chunk_maker
     size_t field_size; /**< bytes of a value of format F */
 
     /** Reads more data if needed, and divides rows first .. end - 1 of the
-     *  chunk, or fewer, into pieces by oj_chunk_cut(). If it makes no piece,
-     *  there are no more rows. */
+     *  chunk, or fewer, into pieces by oj_chunk_begin_piece(). If it makes no
+     *  piece, there are no more rows. */
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
@@ -234,8 +234,9 @@ OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
 /** Ends the current piece and begins one at `row`, which is the first row or a
  *  multiple of 8; `at` is the position of this row in the lane's data. The last
  *  call only marks the end. */
-OJ_MUST_USE oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at,
-                                   int64_t row, struct oj_error *err);
+OJ_MUST_USE oj_status oj_chunk_begin_piece(struct oj_chunk_maker *maker,
+                                           int64_t at, int64_t row,
+                                           struct oj_error *err);
 
 /** Frees the maker's memory; zeroed memory is accepted. */
 void oj_chunk_maker_free(struct oj_chunk_maker *maker);

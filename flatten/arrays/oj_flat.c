@@ -19,7 +19,7 @@ static int is_joinable_coordinate(double x)
     return fabs(x) <= OJ_FLAT_MOST;
 }
 
-int oj_flat_are_joinable(const double *x, int64_t n)
+int oj_flat_are_coordinates_joinable(const double *x, int64_t n)
 {
     /* The flag is a double because compilers then vectorise the loop; with an
      * integer flag they do not. */
@@ -31,8 +31,8 @@ int oj_flat_are_joinable(const double *x, int64_t n)
 
 static int are_all_joinable(const struct oj_flat *flat)
 {
-    return oj_flat_are_joinable(flat->x, flat->n_vertices) &&
-           oj_flat_are_joinable(flat->y, flat->n_vertices);
+    return oj_flat_are_coordinates_joinable(flat->x, flat->n_vertices) &&
+           oj_flat_are_coordinates_joinable(flat->y, flat->n_vertices);
 }
 
 unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature)
@@ -168,8 +168,8 @@ static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
     return OJ_OK;
 }
 
-oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
-                            struct oj_error *err)
+oj_status oj_flat_buf_begin_feature(struct oj_flat_buf *buf, int64_t fid,
+                                    struct oj_error *err)
 {
     OJ_ROOM(buf->fid, buf->n_features, buf->n_features + 1, buf->cap_features,
             err);
@@ -181,8 +181,8 @@ oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
     return OJ_OK;
 }
 
-oj_status oj_flat_buf_part(struct oj_flat_buf *buf, enum oj_part_kind kind,
-                           struct oj_error *err)
+oj_status oj_flat_buf_begin_part(struct oj_flat_buf *buf,
+                                 enum oj_part_kind kind, struct oj_error *err)
 {
     int64_t n = buf->n_parts;
     OJ_ROOM(buf->part_kind, n, n + 1, buf->cap_parts, err);
@@ -193,7 +193,7 @@ oj_status oj_flat_buf_part(struct oj_flat_buf *buf, enum oj_part_kind kind,
     return OJ_OK;
 }
 
-oj_status oj_flat_buf_ring(struct oj_flat_buf *buf, struct oj_error *err)
+oj_status oj_flat_buf_begin_ring(struct oj_flat_buf *buf, struct oj_error *err)
 {
     int64_t n = buf->n_rings;
     OJ_ROOM(buf->vertex_offset, n + 1, n + 2, buf->cap_vertex_offset, err);
@@ -203,8 +203,8 @@ oj_status oj_flat_buf_ring(struct oj_flat_buf *buf, struct oj_error *err)
     return OJ_OK;
 }
 
-oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n, double **x,
-                               double **y, struct oj_error *err)
+oj_status oj_flat_buf_add_vertices(struct oj_flat_buf *buf, int64_t n,
+                                   double **x, double **y, struct oj_error *err)
 {
     OJ_TRY(reserve_vertices(buf, buf->n_vertices + n, err));
     if (buf->keeps_m)
@@ -216,7 +216,7 @@ oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n, double **x,
     return OJ_OK;
 }
 
-void oj_flat_buf_drop(struct oj_flat_buf *buf)
+void oj_flat_buf_drop_feature(struct oj_flat_buf *buf)
 {
     if (!buf->long_form)
         return;
@@ -229,8 +229,8 @@ void oj_flat_buf_drop(struct oj_flat_buf *buf)
 static int are_vertices_in_range(const struct oj_flat_buf *buf, int64_t first,
                                  int64_t end)
 {
-    return oj_flat_are_joinable(buf->x + first, end - first) &&
-           oj_flat_are_joinable(buf->y + first, end - first);
+    return oj_flat_are_coordinates_joinable(buf->x + first, end - first) &&
+           oj_flat_are_coordinates_joinable(buf->y + first, end - first);
 }
 
 /* Returns 1 if a ring does not end with its first vertex. */
@@ -281,7 +281,7 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
                                 struct oj_error *err)
 {
     enum oj_part_kind kind = (enum oj_part_kind)flat->part_kind[part];
-    OJ_TRY(oj_flat_buf_part(buf, kind, err));
+    OJ_TRY(oj_flat_buf_begin_part(buf, kind, err));
     for (int64_t ring = flat->ring_offset[part];
          ring < flat->ring_offset[part + 1]; ring++)
     {
@@ -292,8 +292,8 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
         double *x, *y, *m;
         if (n == 0)
             continue;
-        OJ_TRY(oj_flat_buf_ring(buf, err));
-        OJ_TRY(oj_flat_buf_vertices(buf, n + closes, &x, &y, err));
+        OJ_TRY(oj_flat_buf_begin_ring(buf, err));
+        OJ_TRY(oj_flat_buf_add_vertices(buf, n + closes, &x, &y, err));
         memcpy(x, flat->x + first, (size_t)n * sizeof *x);
         memcpy(y, flat->y + first, (size_t)n * sizeof *y);
         x[n + closes - 1] = x[closes ? 0 : n - 1];
@@ -318,7 +318,7 @@ static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
     const struct oj_flat raw = oj_flat_buf_view(buf);
     struct oj_flat_buf tidy = {.keeps_m = buf->keeps_m};
     struct oj_flat flat;
-    oj_status status = oj_flat_buf_begin(&tidy, 0, err);
+    oj_status status = oj_flat_buf_begin_feature(&tidy, 0, err);
     for (int64_t part = buf->part_offset[buf->n_features];
          status == OJ_OK && part < raw.n_parts; part++)
     {
@@ -334,7 +334,7 @@ static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
             status = oj_flat_buf_copy_part(&tidy, &raw, part, err);
     }
     flat = oj_flat_buf_view(&tidy);
-    oj_flat_buf_drop(buf);
+    oj_flat_buf_drop_feature(buf);
     for (int64_t part = 0;
          status == OJ_OK && !*not_finite && part < flat.n_parts; part++)
         status = oj_flat_buf_copy_part(buf, &flat, part, err);
@@ -344,7 +344,7 @@ static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
     return status;
 }
 
-oj_status oj_flat_buf_end(struct oj_flat_buf *buf, struct oj_error *err)
+oj_status oj_flat_buf_end_feature(struct oj_flat_buf *buf, struct oj_error *err)
 {
     int64_t first = buf->part_offset[buf->n_features], n_dropped = 0;
     int not_finite = 0;
@@ -369,17 +369,17 @@ static oj_status append_point_in_long_form(struct oj_flat_buf *buf, int64_t fid,
                                            struct oj_error *err)
 {
     double *to_x, *to_y;
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    if (oj_flat_buf_part(buf, OJ_PART_POINT, err) != OJ_OK ||
-        oj_flat_buf_ring(buf, err) != OJ_OK ||
-        oj_flat_buf_vertices(buf, 1, &to_x, &to_y, err) != OJ_OK)
+    OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
+    if (oj_flat_buf_begin_part(buf, OJ_PART_POINT, err) != OJ_OK ||
+        oj_flat_buf_begin_ring(buf, err) != OJ_OK ||
+        oj_flat_buf_add_vertices(buf, 1, &to_x, &to_y, err) != OJ_OK)
     {
-        oj_flat_buf_drop(buf);
+        oj_flat_buf_drop_feature(buf);
         return OJ_ERR_NOMEM;
     }
     *to_x = x;
     *to_y = y;
-    return oj_flat_buf_end(buf, err);
+    return oj_flat_buf_end_feature(buf, err);
 }
 
 static oj_status append_point_in_short_form(struct oj_flat_buf *buf,
@@ -404,7 +404,7 @@ oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
 {
     if (buf->long_form)
     {
-        OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+        OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
         buf->n_features++;
         buf->part_offset[buf->n_features] = buf->n_parts;
     }
@@ -445,16 +445,16 @@ static oj_status add_box_corners(struct oj_flat_buf *buf, double x0, double y0,
     int has_area = x0 < x1 && y0 < y1;
     int n = has_area ? 5 : 2, step = has_area ? 1 : 2;
     double *x, *y;
-    OJ_TRY(
-        oj_flat_buf_part(buf, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
-    OJ_TRY(oj_flat_buf_ring(buf, err));
-    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+    OJ_TRY(oj_flat_buf_begin_part(
+        buf, has_area ? OJ_PART_POLYGON : OJ_PART_LINE, err));
+    OJ_TRY(oj_flat_buf_begin_ring(buf, err));
+    OJ_TRY(oj_flat_buf_add_vertices(buf, n, &x, &y, err));
     for (int i = 0; i < n; i++)
     {
         x[i] = xs[i * step];
         y[i] = ys[i * step];
     }
-    return oj_flat_buf_end(buf, err);
+    return oj_flat_buf_end_feature(buf, err);
 }
 
 oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid, double x0,
@@ -464,10 +464,10 @@ oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid, double x0,
     oj_status status;
     if (x0 >= x1 && y0 >= y1)
         return oj_flat_buf_add_point(buf, fid, x0, y0, err);
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
     status = add_box_corners(buf, x0, y0, x1, y1, err);
     if (status != OJ_OK)
-        oj_flat_buf_drop(buf);
+        oj_flat_buf_drop_feature(buf);
     return status;
 }
 
@@ -477,7 +477,7 @@ static oj_status copy_parts(struct oj_flat_buf *buf, const struct oj_flat *flat,
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
         OJ_TRY(oj_flat_buf_copy_part(buf, flat, part, err));
-    return oj_flat_buf_end(buf, err);
+    return oj_flat_buf_end_feature(buf, err);
 }
 
 oj_status oj_flat_buf_copy(struct oj_flat_buf *buf, const struct oj_flat *flat,
@@ -491,10 +491,10 @@ oj_status oj_flat_buf_copy(struct oj_flat_buf *buf, const struct oj_flat *flat,
     if (oj_flat_is_points(flat))
         return oj_flat_buf_add_point(buf, fid, flat->x[feature],
                                      flat->y[feature], err);
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
     status = copy_parts(buf, flat, feature, err);
     if (status != OJ_OK)
-        oj_flat_buf_drop(buf);
+        oj_flat_buf_drop_feature(buf);
     return status;
 }
 
@@ -538,7 +538,7 @@ oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
         status = oj_flat_buf_copy(&rest, &flat, i, buf->fid[i], err);
     flat = oj_flat_buf_view(&rest);
     buf->n_features = first;
-    oj_flat_buf_drop(buf);
+    oj_flat_buf_drop_feature(buf);
     for (int64_t i = 0; status == OJ_OK && i < n - first; i++)
         status = oj_flat_buf_copy(buf, &flat, i, flat.fid[i], err);
     buf->counts = counts;
@@ -629,7 +629,7 @@ void oj_flat_slice_free(struct oj_flat_slice *slice)
     memset(slice, 0, sizeof *slice);
 }
 
-unsigned oj_flat_find_m(const struct oj_flat *flat)
+unsigned oj_flat_find_m_values(const struct oj_flat *flat)
 {
     unsigned found = 0;
     if (oj_flat_is_points(flat))

@@ -210,24 +210,27 @@ OJ_MUST_USE oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid,
 
 /* Add a feature of any shape: call begin, then part, ring and vertices in
  * order, then end. begin turns a short form into the long one. On an error in
- * between, oj_flat_buf_drop() restores the state before begin; add_null and
- * add_point do so themselves. oj_flat_buf_end() drops empty rings, empty parts
- * and polygons with an empty shell, closes polygon rings, removes all parts if
- * a coordinate is not finite or beyond OJ_FLAT_MOST, and updates buf->counts; a
- * point part NaN NaN is empty. Nothing is reordered, merged or reoriented. */
-OJ_MUST_USE oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
-                                        struct oj_error *err);
-OJ_MUST_USE oj_status oj_flat_buf_part(struct oj_flat_buf *buf,
-                                       enum oj_part_kind kind,
-                                       struct oj_error *err);
-OJ_MUST_USE oj_status oj_flat_buf_ring(struct oj_flat_buf *buf,
-                                       struct oj_error *err);
+ * between, oj_flat_buf_drop_feature() restores the state before begin; add_null
+ * and add_point do so themselves. oj_flat_buf_end_feature() drops empty rings,
+ * empty parts and polygons with an empty shell, closes polygon rings, removes
+ * all parts if a coordinate is not finite or beyond OJ_FLAT_MOST, and updates
+ * buf->counts; a point part NaN NaN is empty. Nothing is reordered, merged or
+ * reoriented. */
+OJ_MUST_USE oj_status oj_flat_buf_begin_feature(struct oj_flat_buf *buf,
+                                                int64_t fid,
+                                                struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_begin_part(struct oj_flat_buf *buf,
+                                             enum oj_part_kind kind,
+                                             struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_begin_ring(struct oj_flat_buf *buf,
+                                             struct oj_error *err);
 
 /** Adds n vertices to the current ring; *x and *y point to them. The caller
  *  must fill all n. */
-OJ_MUST_USE oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n,
-                                           double **x, double **y,
-                                           struct oj_error *err);
+OJ_MUST_USE oj_status oj_flat_buf_add_vertices(struct oj_flat_buf *buf,
+                                               int64_t n, double **x,
+                                               double **y,
+                                               struct oj_error *err);
 /** Returns the M values of the last n vertices, which are NaN until the caller
  *  sets them; NULL: buf does not keep M values. */
 static inline double *oj_flat_buf_last_m(const struct oj_flat_buf *buf,
@@ -239,7 +242,7 @@ static inline double *oj_flat_buf_last_m(const struct oj_flat_buf *buf,
 
 /** Converts an M value read from a file: returns NaN if m is not finite or
  *  below -1e38, the value of Shapefiles for "no data"; otherwise m. */
-static inline double oj_flat_m_of(double m)
+static inline double oj_flat_clean_m_value(double m)
 {
     return m >= -1e38 && m - m == 0.0 ? m : (double)NAN;
 }
@@ -249,9 +252,9 @@ static inline double oj_flat_m_of(double m)
 OJ_MUST_USE oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
                                             const struct oj_flat *flat,
                                             int64_t part, struct oj_error *err);
-OJ_MUST_USE oj_status oj_flat_buf_end(struct oj_flat_buf *buf,
-                                      struct oj_error *err);
-void oj_flat_buf_drop(struct oj_flat_buf *buf);
+OJ_MUST_USE oj_status oj_flat_buf_end_feature(struct oj_flat_buf *buf,
+                                              struct oj_error *err);
+void oj_flat_buf_drop_feature(struct oj_flat_buf *buf);
 
 /** Adds a copy of a feature of flat, in either form, with this FID. On failure
  *  buf is unchanged. */
@@ -295,7 +298,7 @@ void oj_flat_slice_free(struct oj_flat_slice *slice);
 void oj_flat_counts_add(struct oj_flat_counts *sum,
                         const struct oj_flat_counts *counts);
 
-/** Bits of the mask that oj_flat_find_m() returns. */
+/** Bits of the mask that oj_flat_find_m_values() returns. */
 enum oj_m_found
 {
     OJ_M_IS_NEEDED = 1, /**< there are lines or rings */
@@ -305,11 +308,11 @@ enum oj_m_found
 /** Returns a mask of enum oj_m_found: whether flat has lines or rings, and
  * whether one of their vertices has an M value. O(parts), and O(vertices)
  * without M values. */
-unsigned oj_flat_find_m(const struct oj_flat *flat);
+unsigned oj_flat_find_m_values(const struct oj_flat *flat);
 
 /** Returns 1 if joins accept all n coordinates: none is NaN, infinite or beyond
  *  OJ_FLAT_MOST. */
-int oj_flat_are_joinable(const double *x, int64_t n);
+int oj_flat_are_coordinates_joinable(const double *x, int64_t n);
 
 /** Checks the arrays of a caller of the library: offsets start at 0, never
  *  decrease and end at their counts; kinds are valid; points have one vertex,

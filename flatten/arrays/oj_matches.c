@@ -27,7 +27,8 @@ static oj_status replace_lent_arrays(struct oj_matches *m, int64_t n_used,
     return OJ_OK;
 }
 
-oj_status oj_matches_unlend(struct oj_matches *m, struct oj_error *err)
+oj_status oj_matches_copy_lent_arrays(struct oj_matches *m,
+                                      struct oj_error *err)
 {
     return m->is_lent ? replace_lent_arrays(m, m->n_entries, m->n_entries, err)
                       : OJ_OK;
@@ -43,8 +44,8 @@ static void free_entries(struct oj_matches *m)
     m->is_lent = 0;
 }
 
-void oj_matches_lend(struct oj_matches *m, int32_t *join_row, double *measure,
-                     int64_t n)
+void oj_matches_use_lent_arrays(struct oj_matches *m, int32_t *join_row,
+                                double *measure, int64_t n)
 {
     free_entries(m);
     m->join_row = join_row;

@@ -87,13 +87,13 @@ OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
 /** Lends arrays of n entries to matches, which uses them instead of its own as
  *  long as they are large enough. The arrays must outlive matches, or remain
  *  valid until matches changes to arrays of its own. */
-void oj_matches_lend(struct oj_matches *matches, int32_t *join_row,
-                     double *measure, int64_t n);
+void oj_matches_use_lent_arrays(struct oj_matches *matches, int32_t *join_row,
+                                double *measure, int64_t n);
 
 /** If the entries are in lent arrays, copies them to arrays that matches owns.
  */
-OJ_MUST_USE oj_status oj_matches_unlend(struct oj_matches *matches,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_matches_copy_lent_arrays(struct oj_matches *matches,
+                                                  struct oj_error *err);
 
 /** Makes room for n tied rows, and sets n_tied. */
 OJ_MUST_USE oj_status oj_matches_reserve_tied(struct oj_matches *matches,

@@ -53,7 +53,7 @@ static size_t bytes_left(const struct wkb_reader *in)
     return (size_t)(in->end - in->at);
 }
 
-static oj_status fail_short(const struct wkb_reader *in)
+static oj_status fail_truncated_wkb(const struct wkb_reader *in)
 {
     return oj_fail(
         in->err, OJ_ERR_DATA, "broken WKB: it ends early (byte %lld of %lld)",
@@ -104,7 +104,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     uint32_t type, dimensions;
     int z, m;
     if (bytes_left(in) < 5)
-        return fail_short(in);
+        return fail_truncated_wkb(in);
     if (in->at[0] > 1)
         return oj_fail(
             in->err, OJ_ERR_DATA,
@@ -122,7 +122,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     if (type & EWKB_SRID)
     {
         if (bytes_left(in) < 4)
-            return fail_short(in);
+            return fail_truncated_wkb(in);
         if (in->srid == 0)
             in->srid = get_u32(in->at, out->big_endian);
         in->at += 4;
@@ -156,7 +156,7 @@ static oj_status read_count(struct wkb_reader *in, const struct header *header,
 {
     uint32_t n = 0;
     if (bytes_left(in) < 4)
-        return fail_short(in);
+        return fail_truncated_wkb(in);
     n = get_u32(in->at, header->big_endian);
     if (n > (bytes_left(in) - 4) / min_bytes)
         return oj_fail(in->err, OJ_ERR_DATA,
@@ -183,7 +183,8 @@ static oj_status append_part_if_adding(struct wkb_reader *in,
                                        struct oj_flat_buf *buf,
                                        enum oj_part_kind kind)
 {
-    return adds_nothing(in) ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
+    return adds_nothing(in) ? OJ_OK
+                            : oj_flat_buf_begin_part(buf, kind, in->err);
 }
 
 /* Skips n vertices. Copies them if there is a copy, and adds them to buf unless
@@ -200,8 +201,8 @@ static oj_status read_vertices(struct wkb_reader *in,
     copy_bytes(in, first, stride * n);
     if (adds_nothing(in))
         return OJ_OK;
-    OJ_TRY(oj_flat_buf_ring(buf, in->err));
-    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, in->err));
+    OJ_TRY(oj_flat_buf_begin_ring(buf, in->err));
+    OJ_TRY(oj_flat_buf_add_vertices(buf, n, &x, &y, in->err));
     if (header->big_endian)
     {
         for (uint32_t i = 0; i < n; i++, p += stride)
@@ -220,7 +221,7 @@ static oj_status read_vertices(struct wkb_reader *in,
     }
     m = oj_flat_buf_last_m(buf, n);
     for (uint32_t i = 0; m != NULL && header->has_m && i < n; i++)
-        m[i] = oj_flat_m_of(
+        m[i] = oj_flat_clean_m_value(
             get_double(first + stride * (i + 1) - 8, header->big_endian));
     return OJ_OK;
 }
@@ -229,7 +230,7 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
                             struct oj_flat_buf *buf)
 {
     if (bytes_left(in) < header->ordinates * 8)
-        return fail_short(in);
+        return fail_truncated_wkb(in);
     /* Empty points are written as NaN NaN. NaN has many bit patterns, so OGR
      * might write other bytes than these: such a point is refused. */
     if (in->is_strict &&
@@ -420,7 +421,7 @@ static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
     if (header.type != WKB_POINT)
         return OJ_OK;
     if (bytes_left(&in) < header.ordinates * 8)
-        return fail_short(&in);
+        return fail_truncated_wkb(&in);
     wkb = in.at;
     in.at += header.ordinates * 8;
     OJ_TRY(check_end_of_wkb(&in));
@@ -441,12 +442,12 @@ oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid, const uint8_t *wkb,
     OJ_TRY(add_single_point(buf, fid, wkb, n, &is_point, err));
     if (is_point)
         return OJ_OK;
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
     status = oj_wkb_add_parts(buf, wkb, n, err);
     if (status == OJ_OK)
-        status = oj_flat_buf_end(buf, err);
+        status = oj_flat_buf_end_feature(buf, err);
     if (status != OJ_OK)
-        oj_flat_buf_drop(buf);
+        oj_flat_buf_drop_feature(buf);
     return status;
 }
 

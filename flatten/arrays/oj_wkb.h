@@ -25,9 +25,9 @@ OJ_MUST_USE oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid,
                                  const uint8_t *wkb, size_t n,
                                  struct oj_error *err);
 
-/** Adds only the parts of wkb, between oj_flat_buf_begin() and
- *  oj_flat_buf_end(); may be called several times per feature. On failure the
- *  caller drops the feature. */
+/** Adds only the parts of wkb, between oj_flat_buf_begin_feature() and
+ *  oj_flat_buf_end_feature(); may be called several times per feature. On
+ *  failure the caller drops the feature. */
 OJ_MUST_USE oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
                                        const uint8_t *wkb, size_t n,
                                        struct oj_error *err);

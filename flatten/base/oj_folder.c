@@ -21,9 +21,10 @@ int oj_folder_is_own(int folder)
            (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-int oj_folder_each(int folder,
-                   int (*visit)(int folder, const char *name, void *user),
-                   void *user)
+int oj_folder_for_each_name(int folder,
+                            int (*visit)(int folder, const char *name,
+                                         void *user),
+                            void *user)
 {
     /* Opens the folder a second time: reading the names would move the read
      * position of the caller's descriptor. */
@@ -86,7 +87,7 @@ int oj_folder_clear(int folder, const char *last)
     {
         clearing.n_removed = 0;
         clearing.first_errno = 0;
-        if (oj_folder_each(folder, remove_name, &clearing) != 0)
+        if (oj_folder_for_each_name(folder, remove_name, &clearing) != 0)
             return -1;
     } while (clearing.n_removed > 0);
     if (clearing.first_errno == 0 && last != NULL &&
@@ -130,7 +131,7 @@ int oj_folder_sync_member(int folder, const char *name)
         result = fsync(file);
     if (result == 0 && S_ISDIR(info.st_mode))
     {
-        result = oj_folder_each(file, sync_any_member, NULL);
+        result = oj_folder_for_each_name(file, sync_any_member, NULL);
         if (result == 0)
             result = oj_folder_sync(file);
     }

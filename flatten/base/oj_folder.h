@@ -15,9 +15,10 @@ int oj_folder_is_own(int folder);
 /** Calls visit for each name in the folder except "." and "..", until visit
  *  returns nonzero. Returns the last result of visit, 0 for an empty folder, or
  *  -1 with errno if the names cannot be read. */
-int oj_folder_each(int folder,
-                   int (*visit)(int folder, const char *name, void *user),
-                   void *user);
+int oj_folder_for_each_name(int folder,
+                            int (*visit)(int folder, const char *name,
+                                         void *user),
+                            void *user);
 
 /** Removes everything in the folder, recursively; links are removed, not
  *  followed. last: a name to remove after all others, or NULL. Returns 0, or -1

@@ -13,7 +13,7 @@ enum
     PATH_SIZE = 4096
 };
 
-static oj_status fail_file(const char *what, struct oj_error *err)
+static oj_status fail_temporary_file(const char *what, struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_IO,
                    "keeping %s in a temporary file failed: %s; TMPDIR can "
@@ -57,7 +57,7 @@ oj_status oj_temporary_file_open(const char *near, const char *what,
         made.descriptor = open_unlinked_in(fallback, strlen(fallback));
     }
     if (made.descriptor < 0)
-        return fail_file(what, err);
+        return fail_temporary_file(what, err);
     *out = made;
     return OJ_OK;
 }
@@ -98,20 +98,20 @@ int oj_read_at(int descriptor, int64_t at, void *bytes, int64_t n)
     return 0;
 }
 
-oj_status oj_temporary_file_change(const struct oj_temporary_file *file,
-                                   int64_t offset, const void *bytes, int64_t n,
-                                   struct oj_error *err)
+oj_status oj_temporary_file_overwrite(const struct oj_temporary_file *file,
+                                      int64_t offset, const void *bytes,
+                                      int64_t n, struct oj_error *err)
 {
     return oj_write_at(file->descriptor, offset, bytes, n) == 0
                ? OJ_OK
-               : fail_file(file->what, err);
+               : fail_temporary_file(file->what, err);
 }
 
 oj_status oj_temporary_file_write(struct oj_temporary_file *file,
                                   const void *bytes, int64_t n,
                                   struct oj_error *err)
 {
-    OJ_TRY(oj_temporary_file_change(file, file->size, bytes, n, err));
+    OJ_TRY(oj_temporary_file_overwrite(file, file->size, bytes, n, err));
     file->size += n;
     return OJ_OK;
 }
@@ -122,7 +122,7 @@ oj_status oj_temporary_file_read(const struct oj_temporary_file *file,
 {
     return oj_read_at(file->descriptor, offset, bytes, n) == 0
                ? OJ_OK
-               : fail_file(file->what, err);
+               : fail_temporary_file(file->what, err);
 }
 
 void oj_temporary_file_close(struct oj_temporary_file *file)

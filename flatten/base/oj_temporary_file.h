@@ -35,9 +35,9 @@ OJ_MUST_USE oj_status oj_temporary_file_write(struct oj_temporary_file *file,
                                               struct oj_error *err);
 
 /** Overwrites n bytes at offset; they must have been written before. */
-OJ_MUST_USE oj_status
-oj_temporary_file_change(const struct oj_temporary_file *file, int64_t offset,
-                         const void *bytes, int64_t n, struct oj_error *err);
+OJ_MUST_USE oj_status oj_temporary_file_overwrite(
+    const struct oj_temporary_file *file, int64_t offset, const void *bytes,
+    int64_t n, struct oj_error *err);
 
 /** Reads n bytes at offset; they must have been written before. */
 OJ_MUST_USE oj_status

@@ -1,6 +1,6 @@
 #include "oj_utf8.h"
 
-#include "oj_clones.h"
+#include "oj_target_clones.h"
 
 #include <string.h>
 

@@ -646,14 +646,14 @@ static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
                                              struct oj_error *err)
 {
     int64_t at = r->at, begin = at, size;
-    OJ_TRY(oj_chunk_cut(&r->maker, at, row, err));
+    OJ_TRY(oj_chunk_begin_piece(&r->maker, at, row, err));
     while (row < end && r->n_block - at >= 4 &&
            (size = 4 + (int64_t)oj_flatbuffer_le32(r->block + at)) <=
                r->n_block - at)
     {
         if (row % 8 == 0 && at - begin >= PIECE_BYTES)
         {
-            OJ_TRY(oj_chunk_cut(&r->maker, at, row, err));
+            OJ_TRY(oj_chunk_begin_piece(&r->maker, at, row, err));
             begin = at;
         }
         at += size;
@@ -661,7 +661,7 @@ static oj_status cut_block_into_feature_runs(struct oj_flatgeobuf_reader *r,
     }
     r->at = at;
     r->n_done = r->before + row;
-    return oj_chunk_cut(&r->maker, at, row, err);
+    return oj_chunk_begin_piece(&r->maker, at, row, err);
 }
 
 static oj_status read_and_cut_block(void *stream, int64_t first, int64_t end,

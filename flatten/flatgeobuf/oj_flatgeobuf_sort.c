@@ -359,8 +359,8 @@ static oj_status sort_block(int64_t b, int thread, void *user,
     while (k + 1 < s->n_buckets)
         stretch[++k] = at;
     if (s->rows->bytes == NULL)
-        return oj_temporary_file_change(&s->rows->rows, begin.bytes, run->to,
-                                        run->n.bytes, err);
+        return oj_temporary_file_overwrite(&s->rows->rows, begin.bytes, run->to,
+                                           run->n.bytes, err);
     memcpy(s->rows->bytes + begin.bytes, run->to, (size_t)run->n.bytes);
     return OJ_OK;
 }

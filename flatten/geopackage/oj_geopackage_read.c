@@ -358,15 +358,15 @@ struct row_numbers
 };
 
 /* Sets the limits for the leaf's rows from row i on. */
-static oj_status begin_row_numbers(const struct oj_sqlite_pages *pages,
-                                   int64_t leaf, int i,
-                                   struct row_numbers *numbers,
-                                   struct oj_error *err)
+static oj_status init_row_number_limits(const struct oj_sqlite_pages *pages,
+                                        int64_t leaf, int i,
+                                        struct row_numbers *numbers,
+                                        struct oj_error *err)
 {
     uint64_t n;
     numbers->before =
-        oj_sqlite_greatest_before(pages, leaf, &numbers->has_before);
-    numbers->greatest = oj_sqlite_greatest_of_leaf(pages, leaf);
+        oj_sqlite_greatest_row_before_leaf(pages, leaf, &numbers->has_before);
+    numbers->greatest = oj_sqlite_greatest_row_of_leaf(pages, leaf);
     if (i == 0)
         return OJ_OK;
     numbers->has_before = 1;
@@ -399,7 +399,7 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
     struct record_layout *layout = &r->layout[thread];
     struct row_numbers numbers = {0};
     int i = (int)(piece->at & ROW_MASK);
-    OJ_TRY(begin_row_numbers(pages, at, i, &numbers, err));
+    OJ_TRY(init_row_number_limits(pages, at, i, &numbers, err));
     for (int64_t row = piece->row; row < piece[1].row; row++)
     {
         const uint8_t *record;
@@ -408,7 +408,7 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
         {
             leaf += pages->page_bytes;
             i = 0;
-            OJ_TRY(begin_row_numbers(pages, ++at, i, &numbers, err));
+            OJ_TRY(init_row_number_limits(pages, ++at, i, &numbers, err));
         }
         record = oj_sqlite_leaf_row(pages, leaf, i++, &n_record, &fid[row]);
         if (record == NULL || !record_ascending_row_number(&numbers, fid[row]))
@@ -437,22 +437,22 @@ static oj_status read_and_cut_leaf_pages(void *stream, int64_t row, int64_t end,
         if (r->pages.n_leaves == 0)
             return OJ_OK;
     }
-    OJ_TRY(oj_chunk_cut(&r->maker, r->at, row, err));
+    OJ_TRY(oj_chunk_begin_piece(&r->maker, r->at, row, err));
     while (leaf < r->pages.n_leaves && row < end)
     {
         int64_t i = r->at & ROW_MASK, to_byte = (8 - row % 8) % 8;
         int64_t n = oj_sqlite_page_n_cells(oj_sqlite_leaf(&r->pages, leaf)) - i;
         if (leaf - begin >= piece && to_byte < n)
         {
-            OJ_TRY(
-                oj_chunk_cut(&r->maker, r->at + to_byte, row + to_byte, err));
+            OJ_TRY(oj_chunk_begin_piece(&r->maker, r->at + to_byte,
+                                        row + to_byte, err));
             begin = leaf;
         }
         r->at = n > end - row ? r->at + (end - row) : (leaf + 1) << ROW_BITS;
         row += n > end - row ? end - row : n;
         leaf = r->at >> ROW_BITS;
     }
-    return oj_chunk_cut(&r->maker, r->at, row, err);
+    return oj_chunk_begin_piece(&r->maker, r->at, row, err);
 }
 
 /* ---- open and close ------------------------------------------------------ */

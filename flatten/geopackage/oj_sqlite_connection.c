@@ -32,7 +32,7 @@ static _Thread_local int was_callback_called;
 
 /* ---- the library --------------------------------------------------------- */
 
-static int find_functions(void)
+static int find_sqlite_functions(void)
 {
     const struct
     {
@@ -81,7 +81,7 @@ static void check_gdal_uses_this_sqlite(void)
 {
     void (*callback)(void) = (void (*)(void))mark_callback_called;
     GDALDatasetH dataset;
-    if (!find_functions() || sqlite.auto_extension(callback) != 0)
+    if (!find_sqlite_functions() || sqlite.auto_extension(callback) != 0)
         return;
     was_callback_called = 0;
     CPLPushErrorHandler(CPLQuietErrorHandler);
@@ -165,7 +165,8 @@ static void note_rollback(void *user)
     guard->is_undone = 1;
 }
 
-void oj_sqlite_connection_guard(void *connection, struct oj_sqlite_guard *guard)
+void oj_sqlite_connection_guard_commits(void *connection,
+                                        struct oj_sqlite_guard *guard)
 {
     sqlite.commit_hook(connection, refuse_commit_unless_allowed, guard);
     sqlite.rollback_hook(connection, note_rollback, guard);

@@ -52,7 +52,7 @@ struct oj_sqlite_guard
 /** Guards a connection: it refuses every commit, of a transaction or of a
  *  single statement, unless guard->may_commit is set and GDAL's last error on
  *  the thread is not a failure. guard must outlive the connection. */
-void oj_sqlite_connection_guard(void *connection,
-                                struct oj_sqlite_guard *guard);
+void oj_sqlite_connection_guard_commits(void *connection,
+                                        struct oj_sqlite_guard *guard);
 
 #endif

@@ -148,8 +148,8 @@ static inline int oj_sqlite_page_cell_area(const uint8_t *page)
 /** Returns the upper bound of the row numbers of the leaf before this one. *has
  *  is 0 for the first leaf, which no leaf precedes. */
 static inline int64_t
-oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
-                          int *has)
+oj_sqlite_greatest_row_before_leaf(const struct oj_sqlite_pages *pages,
+                                   int64_t leaf, int *has)
 {
     int64_t i = pages->n_done - pages->n_leaves + leaf;
     *has = i > 0;
@@ -158,7 +158,8 @@ oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
 
 /** Returns the upper bound of the row numbers of this leaf. */
 static inline int64_t
-oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
+oj_sqlite_greatest_row_of_leaf(const struct oj_sqlite_pages *pages,
+                               int64_t leaf)
 {
     return pages->greatest[pages->n_done - pages->n_leaves + leaf];
 }

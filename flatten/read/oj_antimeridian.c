@@ -23,8 +23,9 @@
 
 /* Returns the distance between the images of (x0, y) and (x1, y); NaN if one of
  * the points has no image. */
-static double distance_of_images(OGRCoordinateTransformationH transformation,
-                                 double x0, double x1, double y)
+static double
+distance_after_transformation(OGRCoordinateTransformationH transformation,
+                              double x0, double x1, double y)
 {
     double x[2] = {x0, x1}, both[2] = {y, y};
     double dx, dy;
@@ -69,10 +70,10 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     for (int i = 0; i < 5 && !found->is_torn; i++)
     {
         double at = found->at, y = latitudes[i];
-        double across =
-            distance_of_images(transformation, at - STEP, at + STEP, y);
-        double before =
-            distance_of_images(transformation, at - 3 * STEP, at - STEP, y);
+        double across = distance_after_transformation(transformation, at - STEP,
+                                                      at + STEP, y);
+        double before = distance_after_transformation(
+            transformation, at - 3 * STEP, at - STEP, y);
         found->is_torn = across > LEAP * before;
     }
 }

@@ -44,7 +44,7 @@ static int is_of_driver(const struct oj_lane_row *row, GDALDriverH driver)
            CPLTestBool(CPLGetConfigOption("OGRJOIN_LANES", "YES"));
 }
 
-unsigned oj_lane_facts_that_matter(GDALDriverH driver)
+unsigned oj_lane_facts_of_driver(GDALDriverH driver)
 {
     unsigned facts = 0;
     for (int i = 0; i < OJ_N_LANES; i++)
@@ -55,7 +55,7 @@ unsigned oj_lane_facts_that_matter(GDALDriverH driver)
     return facts;
 }
 
-static int do_facts_hold(const struct oj_lane_dataset *dataset, unsigned facts)
+static int has_lane_facts(const struct oj_lane_dataset *dataset, unsigned facts)
 {
     return (facts & ~dataset->facts) == 0;
 }
@@ -67,7 +67,7 @@ unsigned oj_lanes_that_read(const struct oj_lane_dataset *dataset)
     {
         if (lanes[i].reads != NULL &&
             is_of_driver(&lanes[i], dataset->driver) &&
-            do_facts_hold(dataset, lanes[i].reads_if))
+            has_lane_facts(dataset, lanes[i].reads_if))
             bits |= 1u << i;
     }
     return bits;
@@ -80,7 +80,7 @@ oj_lane_that_writes(const struct oj_lane_dataset *dataset)
     {
         if (lanes[i].writes != OJ_LANE_WRITES_NOTHING &&
             is_of_driver(&lanes[i], dataset->driver) &&
-            do_facts_hold(dataset, lanes[i].writes_if) &&
+            has_lane_facts(dataset, lanes[i].writes_if) &&
             (lanes[i].extension == NULL ||
              EQUAL(CPLGetExtension(dataset->path), lanes[i].extension)))
             return &lanes[i];

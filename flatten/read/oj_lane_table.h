@@ -88,7 +88,7 @@ const struct oj_lane_row *oj_lane_at(int id);
 
 /** Returns the facts on which the lanes of this driver's format depend. Callers
  *  need not determine other facts, which can be expensive. */
-unsigned oj_lane_facts_that_matter(GDALDriverH driver);
+unsigned oj_lane_facts_of_driver(GDALDriverH driver);
 
 /** Returns the lanes that may read the layer, one bit per enum oj_lane_id. */
 unsigned oj_lanes_that_read(const struct oj_lane_dataset *dataset);

@@ -33,12 +33,12 @@ static oj_status add_ring(struct oj_flat_buf *flat, OGRGeometryH line,
 {
     const int n = OGR_G_GetPointCount(line);
     double *x, *y, *m;
-    OJ_TRY(oj_flat_buf_ring(flat, err));
-    OJ_TRY(oj_flat_buf_vertices(flat, n, &x, &y, err));
+    OJ_TRY(oj_flat_buf_begin_ring(flat, err));
+    OJ_TRY(oj_flat_buf_add_vertices(flat, n, &x, &y, err));
     OGR_G_GetPoints(line, x, sizeof *x, y, sizeof *y, NULL, 0);
     m = oj_flat_buf_last_m(flat, n);
     for (int i = 0; m != NULL && OGR_G_IsMeasured(line) && i < n; i++)
-        m[i] = oj_flat_m_of(OGR_G_GetM(line, i));
+        m[i] = oj_flat_clean_m_value(OGR_G_GetM(line, i));
     return OJ_OK;
 }
 
@@ -48,7 +48,7 @@ static oj_status add_curve_polygon(struct oj_flat_buf *flat,
                                    OGRGeometryH curves, struct oj_error *err)
 {
     int n = OGR_G_GetGeometryCount(curves);
-    oj_status status = oj_flat_buf_part(flat, OJ_PART_POLYGON, err);
+    oj_status status = oj_flat_buf_begin_part(flat, OJ_PART_POLYGON, err);
     for (int i = 0; i < n && status == OJ_OK; i++)
     {
         OGRGeometryH line =
@@ -118,14 +118,14 @@ static oj_status add_linearized(struct oj_layer_geometry *work,
                                 OGRGeometryH geometry, struct oj_error *err)
 {
     oj_status status;
-    OJ_TRY(oj_flat_buf_begin(flat, fid, err));
+    OJ_TRY(oj_flat_buf_begin_feature(flat, fid, err));
     status = append_members_recursively(work, flat, geometry, 0, err);
     if (status == OJ_OK)
-        status = oj_flat_buf_end(flat, err);
+        status = oj_flat_buf_end_feature(flat, err);
     if (status == OJ_OK)
         flat->counts.n_linearized++;
     else
-        oj_flat_buf_drop(flat);
+        oj_flat_buf_drop_feature(flat);
     return status;
 }
 

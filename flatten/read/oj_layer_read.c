@@ -921,8 +921,8 @@ static oj_status get_feature(struct oj_layer_reader *reader, int64_t fid,
                     oj_ogr_errors_text(&reader->errors), err);
 }
 
-oj_status oj_layer_reader_get(struct oj_layer_reader *reader, int64_t fid,
-                              struct oj_batch *batch, struct oj_error *err)
+oj_status oj_layer_reader_read_fid(struct oj_layer_reader *reader, int64_t fid,
+                                   struct oj_batch *batch, struct oj_error *err)
 {
     oj_status status;
     OJ_TRY(clear_batch(reader, batch, err));

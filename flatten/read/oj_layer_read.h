@@ -142,9 +142,10 @@ OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
 /** Fills batch with the feature of this FID by random access, regardless of
  *  filters; batch->n_rows == 0 if it does not exist. The reader must have been
  *  opened with lanes == 0 and must not be used with oj_layer_reader_next(). */
-OJ_MUST_USE oj_status oj_layer_reader_get(struct oj_layer_reader *reader,
-                                          int64_t fid, struct oj_batch *batch,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_layer_reader_read_fid(struct oj_layer_reader *reader,
+                                               int64_t fid,
+                                               struct oj_batch *batch,
+                                               struct oj_error *err);
 
 const struct oj_read_counts *
 oj_layer_reader_counts(const struct oj_layer_reader *reader);

@@ -46,7 +46,7 @@ def checksum_of(fold):
     return checksum
 
 
-def count(texts, first, step, rise):
+def count_covered_code_points(texts, first, step, rise):
     """Returns how many code points, from `first` on, one item can cover. The text of every step-th
     code point must be `rise` code points above the text before; the code points in between must
     fold to themselves."""
@@ -70,16 +70,16 @@ def items_of(texts):
         if stay > 0:
             yield '', '=', stay
         stay = 0
-        ways = [(count(texts, cp, 1, 0), '*')]
+        ways = [(count_covered_code_points(texts, cp, 1, 0), '*')]
         if len(text) == 1:
-            ways += [(count(texts, cp, 1, 1), '+'),
-                     (count(texts, cp, 2, 2), '/')]
+            ways += [(count_covered_code_points(texts, cp, 1, 1), '+'),
+                     (count_covered_code_points(texts, cp, 2, 2), '/')]
         n, kind = max(ways, key=lambda way: way[0])
         yield text, kind, n
         cp += n
 
 
-def written(text):
+def c_literal_of(text):
     """Returns text for a C string literal: combining marks, and letters of scripts that are written
     from right to left, as \\u escapes."""
     return ''.join(
@@ -89,13 +89,13 @@ def written(text):
         for c in text)
 
 
-def put(name, texts):
+def print_c_table(name, texts):
     print(f'const char *const oj_fold_{name}[] = {{')
     line, size = '', 1
     for text, kind, n in items_of(texts):
         size += n // (2 if kind == '/' else 1) * 2 if kind in '+/' else (
             0 if kind == '=' else 1 + len(text))
-        item = written(text) + (kind + str(n) if n > 1 or kind == '=' else '')
+        item = c_literal_of(text) + (kind + str(n) if n > 1 or kind == '=' else '')
         if len(line) + len(item) + 1 > 76:
             print(f'"{line}",')
             line = ''
@@ -114,7 +114,7 @@ def main():
     print('const uint64_t oj_fold_checksum[2] = {')
     print(','.join(f'{checksum_of(fold)}u' for fold in folds.values()) + '};')
     for name, fold in folds.items():
-        put(name, [fold(chr(cp)) for cp in range(END)] + [''])
+        print_c_table(name, [fold(chr(cp)) for cp in range(END)] + [''])
 
 
 main()

@@ -53,7 +53,7 @@ static const char *expand_folding_item(struct fold_map *map, const char *at)
     return at + 1;
 }
 
-static void make_map(struct fold_map *map, const char *const *lines)
+static void expand_fold_table(struct fold_map *map, const char *const *lines)
 {
     map->n_pool = 1;
     for (; *lines != NULL; lines++)
@@ -63,10 +63,10 @@ static void make_map(struct fold_map *map, const char *const *lines)
     }
 }
 
-static void make_maps(void)
+static void expand_fold_tables(void)
 {
-    make_map(&full, oj_fold_full);
-    make_map(&case_only, oj_fold_case);
+    expand_fold_table(&full, oj_fold_full);
+    expand_fold_table(&case_only, oj_fold_case);
 }
 
 /* Returns the *n code points to which *code folds. */
@@ -98,7 +98,7 @@ oj_status oj_fold(enum oj_fold fold, const char *bytes, int64_t n,
     const unsigned char *s = (const unsigned char *)bytes;
     int64_t to = 0, n_bad = 0;
     int collapses = fold != OJ_FOLD_NONE;
-    pthread_once(&are_made, make_maps);
+    pthread_once(&are_made, expand_fold_tables);
     for (int64_t i = 0; i < n;)
     {
         uint32_t code = ' ';

@@ -24,7 +24,7 @@ struct oj_dictionary
 {
     struct oj_token_rules rules;
     /* Tokens numbered in the order of insertion; after
-     * oj_token_dictionary_order() rare tokens first. */
+     * oj_token_dictionary_number_by_rarity() rare tokens first. */
     struct oj_token_table table;
     /* [table.n] number of rows with the token; used until the order is made. */
     int64_t *n_rows;
@@ -287,8 +287,9 @@ static oj_status number_tokens_by_rarity(const struct oj_dictionary *d,
     return status;
 }
 
-oj_status oj_token_dictionary_order(struct oj_dictionary *dictionary,
-                                    uint32_t **number, struct oj_error *err)
+oj_status oj_token_dictionary_number_by_rarity(struct oj_dictionary *dictionary,
+                                               uint32_t **number,
+                                               struct oj_error *err)
 {
     struct oj_token_table numbered = {0};
     uint32_t *to;
@@ -401,8 +402,8 @@ static void fill_slice_sets(int64_t i, int thread, void *user)
 
 /* ---- sets of many texts -------------------------------------------------- */
 
-static oj_status make_slices(struct tokenising *t, int n_threads,
-                             struct oj_error *err)
+static oj_status divide_texts_into_slices(struct tokenising *t, int n_threads,
+                                          struct oj_error *err)
 {
     int64_t n = t->texts->n, n_slices = n / ROWS_AT_ONCE + 1;
     t->n_threads = n_threads > 0 ? n_threads : oj_cpu_count();
@@ -443,7 +444,7 @@ static oj_status tokenise_texts(struct tokenising *t, int n_threads,
     OJ_ROOM(sets->size, 0, n, sets->cap_size, err);
     OJ_ROOM(sets->bits, 0, n, sets->cap_bits, err);
     OJ_ROOM(sets->offset, 0, n + 1, sets->cap_offset, err);
-    OJ_TRY(make_slices(t, n_threads, err));
+    OJ_TRY(divide_texts_into_slices(t, n_threads, err));
     return oj_parallel_try(t->n_threads, t->n_slices, 1, tokenise_slice, t,
                            err);
 }
@@ -484,7 +485,7 @@ static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
     OJ_TRY(tokenise_texts(t, n_threads, err));
     OJ_TRY(merge_slice_tokens(t, dictionary, err));
     if (is_all)
-        OJ_TRY(oj_token_dictionary_order(dictionary, &number, err));
+        OJ_TRY(oj_token_dictionary_number_by_rarity(dictionary, &number, err));
     oj_free(number);
     return fill_sets_of_slices(t, err);
 }
@@ -605,8 +606,8 @@ oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
     return OJ_OK;
 }
 
-int64_t oj_token_sets_common(const struct oj_token_sets *a, int64_t row_a,
-                             const struct oj_token_sets *b, int64_t row_b)
+int64_t oj_token_sets_count_common(const struct oj_token_sets *a, int64_t row_a,
+                                   const struct oj_token_sets *b, int64_t row_b)
 {
     const uint32_t *s = a->token + a->offset[row_a];
     const uint32_t *t = b->token + b->offset[row_b];

@@ -128,7 +128,8 @@ OJ_MUST_USE oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
                                         int64_t row, struct oj_error *err);
 
 /** Replaces the n tokens of a set by their new numbers: token[i] becomes
- *  number[token[i]], with number from oj_token_dictionary_order(). */
+ *  number[token[i]], with number from oj_token_dictionary_number_by_rarity().
+ */
 void oj_tokens_renumber(uint32_t *token, int64_t n, const uint32_t *number);
 
 void oj_token_sets_free(struct oj_token_sets_buf *sets);
@@ -151,7 +152,7 @@ oj_token_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
 /** Adds the tokens of some texts to *dictionary, for a side that is read in
  *  pieces. *dictionary is NULL before the first piece; the caller owns it, also
  *  after an error. is_all 1: these are all texts of the side; 0: tokens get
- *  provisional numbers until oj_token_dictionary_order(). */
+ *  provisional numbers until oj_token_dictionary_number_by_rarity(). */
 OJ_MUST_USE oj_status oj_token_dictionary_add(
     const struct oj_texts *texts, const int64_t *fid,
     const struct oj_token_rules *rules, int is_all, int n_threads,
@@ -160,7 +161,7 @@ OJ_MUST_USE oj_status oj_token_dictionary_add(
 
 /** Must be called after the last piece: renumbers the tokens by rarity. *number
  *  [n_tokens], which the caller frees, maps old numbers to new ones. */
-OJ_MUST_USE oj_status oj_token_dictionary_order(
+OJ_MUST_USE oj_status oj_token_dictionary_number_by_rarity(
     struct oj_dictionary *dictionary, uint32_t **number, struct oj_error *err);
 
 /** Makes the token sets of a batch of the other side, with the rules and
@@ -173,8 +174,9 @@ OJ_MUST_USE oj_status oj_token_dictionary_make_sets(
 int64_t oj_token_dictionary_bytes(const struct oj_dictionary *dictionary);
 
 /** Returns the number of tokens that two rows have in common. */
-int64_t oj_token_sets_common(const struct oj_token_sets *a, int64_t row_a,
-                             const struct oj_token_sets *b, int64_t row_b);
+int64_t oj_token_sets_count_common(const struct oj_token_sets *a, int64_t row_a,
+                                   const struct oj_token_sets *b,
+                                   int64_t row_b);
 
 /** Frees the dictionary; accepts NULL. */
 void oj_token_dictionary_free(struct oj_dictionary *dictionary);

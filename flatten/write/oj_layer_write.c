@@ -154,7 +154,8 @@ static oj_status write_rows_by_lane(struct oj_layer_writer *writer, int *there,
         writer->counts.lane = oj_lane_at((int)writer->lane->id)->name;
     if (status == OJ_OK && *there)
     {
-        OJ_TRY(oj_row_cursor_fill(writer->cursor, &left, writer->feature, err));
+        OJ_TRY(oj_row_cursor_fill_feature(writer->cursor, &left,
+                                          writer->feature, err));
         OJ_TRY(create_row(writer, err));
         status = writer->lane->took(writer->rows, writer->feature, &reason);
         written.has_failed = 1;
@@ -211,7 +212,7 @@ static oj_status write_rows_of_answer(struct oj_layer_writer *writer,
     }
     oj_ogr_errors_end(&writer->errors);
     writer->counts.n_warnings = writer->errors.n_warnings;
-    oj_row_cursor_end(writer->cursor);
+    oj_row_cursor_end_answer(writer->cursor);
     return status;
 }
 
@@ -221,8 +222,8 @@ oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
                                 const struct oj_pair_values *values,
                                 struct oj_error *err)
 {
-    OJ_TRY(oj_row_cursor_begin(writer->cursor, batch, first_row, matches,
-                               values, err));
+    OJ_TRY(oj_row_cursor_begin_answer(writer->cursor, batch, first_row, matches,
+                                      values, err));
     return write_rows_of_answer(writer, batch, err);
 }
 

@@ -131,7 +131,7 @@ static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
     return OJ_OK;
 }
 
-static void find_wanted_columns(struct oj_row_cursor *cursor)
+static void mark_wanted_columns(struct oj_row_cursor *cursor)
 {
     for (int i = 0; i < cursor->n; i++)
         cursor->is_wanted[i] = !OGR_Fld_IsIgnored(
@@ -155,7 +155,7 @@ oj_status oj_row_cursor_open(OGRFeatureDefnH defn,
     status = init_setters(cursor, options, err);
     if (status == OJ_OK)
     {
-        find_wanted_columns(cursor);
+        mark_wanted_columns(cursor);
         cursor->sources.options = &cursor->options;
         cursor->sources.columns = cursor->column;
         *out = cursor;
@@ -198,7 +198,7 @@ void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride)
 
 /* ---- answers ------------------------------------------------------------- */
 
-void oj_row_cursor_end(struct oj_row_cursor *cursor)
+void oj_row_cursor_end_answer(struct oj_row_cursor *cursor)
 {
     const struct oj_flat no_shapes = {0};
     cursor->sources.batch = NULL;
@@ -212,23 +212,24 @@ static void begin_input_batch(struct oj_row_cursor *cursor,
                               const struct oj_batch *batch, int is_join_rows,
                               int64_t first_row)
 {
-    oj_row_cursor_end(cursor);
+    oj_row_cursor_end_answer(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
                            !OGR_FD_IsGeometryIgnored(cursor->defn);
-    find_wanted_columns(cursor);
+    mark_wanted_columns(cursor);
     cursor->sources.batch = batch;
     cursor->sources.is_join_rows = is_join_rows;
     cursor->sources.first_row = first_row;
 }
 
-oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
-                              const struct oj_batch *batch, int64_t first_row,
-                              const struct oj_matches *matches,
-                              const struct oj_pair_values *values,
-                              struct oj_error *err)
+oj_status oj_row_cursor_begin_answer(struct oj_row_cursor *cursor,
+                                     const struct oj_batch *batch,
+                                     int64_t first_row,
+                                     const struct oj_matches *matches,
+                                     const struct oj_pair_values *values,
+                                     struct oj_error *err)
 {
     const struct oj_matches *entries = oj_pair_values_matches(values, matches);
-    oj_row_cursor_end(cursor);
+    oj_row_cursor_end_answer(cursor);
     if (matches->n_rows == 0)
         return OJ_OK;
     if (batch->attributes == NULL || first_row < 0 ||
@@ -253,7 +254,7 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
                                         const uint8_t *is_matched,
                                         struct oj_error *err)
 {
-    oj_row_cursor_end(cursor);
+    oj_row_cursor_end_answer(cursor);
     if (batch->n_rows > 0 && batch->attributes == NULL)
         return oj_fail_internal(err,
                                 "rows of the join layer have no attributes");
@@ -602,26 +603,26 @@ void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
                               const struct oj_matches *entries,
                               const struct oj_pair_values *values)
 {
-    oj_row_cursor_end(cursor);
+    oj_row_cursor_end_answer(cursor);
     cursor->sources.is_join_rows = 0;
     cursor->sources.first_row = 0;
     cursor->sources.entries = entries;
     cursor->sources.values = values;
 }
 
-oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
-                                    OGRFeatureH feature,
-                                    const struct oj_row_place *place,
-                                    struct oj_error *err)
+oj_status oj_row_cursor_set_join_fields(const struct oj_row_cursor *cursor,
+                                        OGRFeatureH feature,
+                                        const struct oj_row_place *place,
+                                        struct oj_error *err)
 {
     return set_columns_of_feature(cursor, feature, 0, place, err);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
 
-oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
-                             const struct oj_row_place *place,
-                             OGRFeatureH feature, struct oj_error *err)
+oj_status oj_row_cursor_fill_feature(struct oj_row_cursor *cursor,
+                                     const struct oj_row_place *place,
+                                     OGRFeatureH feature, struct oj_error *err)
 {
     struct oj_row_geometry shape;
     OGRGeometryH geometry;
@@ -649,7 +650,7 @@ oj_status oj_row_cursor_next(struct oj_row_cursor *cursor, OGRFeatureH feature,
         return OJ_OK;
     OJ_TRY(oj_check_cancel(cursor->options.cancel, err));
     oj_row_cursor_prefetch(cursor, &place);
-    OJ_TRY(oj_row_cursor_fill(cursor, &place, feature, err));
+    OJ_TRY(oj_row_cursor_fill_feature(cursor, &place, feature, err));
     *there = 1;
     return OJ_OK;
 }

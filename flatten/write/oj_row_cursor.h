@@ -47,12 +47,10 @@ void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride);
  *  previous answer.  All arguments are borrowed until the next begin or end, or
  *  until next() or next_places() has returned that there are no more rows.
  *  values: further values of the pairs, or NULL. */
-OJ_MUST_USE oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
-                                          const struct oj_batch *batch,
-                                          int64_t first_row,
-                                          const struct oj_matches *matches,
-                                          const struct oj_pair_values *values,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_row_cursor_begin_answer(
+    struct oj_row_cursor *cursor, const struct oj_batch *batch,
+    int64_t first_row, const struct oj_matches *matches,
+    const struct oj_pair_values *values, struct oj_error *err);
 
 /** Begins the output rows of unmatched join features: one row for each row of a
  *  batch of the join layer whose is_matched [batch->n_rows] is 0. Columns of
@@ -63,7 +61,7 @@ OJ_MUST_USE oj_status oj_row_cursor_begin_join_rows(
     const uint8_t *is_matched, struct oj_error *err);
 
 /** Ends the answer; the cursor then borrows nothing. */
-void oj_row_cursor_end(struct oj_row_cursor *cursor);
+void oj_row_cursor_end_answer(struct oj_row_cursor *cursor);
 
 /* ---- rows as features ---------------------------------------------------- */
 
@@ -89,7 +87,7 @@ void oj_row_cursor_begin_pair(struct oj_row_cursor *cursor,
                               const struct oj_pair_values *values);
 
 /** Sets on feature all columns of a row that do not come from the input. */
-OJ_MUST_USE oj_status oj_row_cursor_set_columns(
+OJ_MUST_USE oj_status oj_row_cursor_set_join_fields(
     const struct oj_row_cursor *cursor, OGRFeatureH feature,
     const struct oj_row_place *place, struct oj_error *err);
 
@@ -99,10 +97,9 @@ int64_t oj_row_cursor_next_places(struct oj_row_cursor *cursor,
                                   struct oj_row_place *places, int64_t n);
 
 /** Fills feature with the row of a place, as oj_row_cursor_next() does. */
-OJ_MUST_USE oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
-                                         const struct oj_row_place *place,
-                                         OGRFeatureH feature,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_row_cursor_fill_feature(
+    struct oj_row_cursor *cursor, const struct oj_row_place *place,
+    OGRFeatureH feature, struct oj_error *err);
 
 /** Prefetches the join features of some following rows. */
 void oj_row_cursor_prefetch(const struct oj_row_cursor *cursor,

@@ -21,16 +21,16 @@ static oj_status load_shapes(const struct nyc_shapes *shapes, int64_t n,
         const int64_t n_vertices = shapes->offset[i + 1] - first;
         const int32_t *xy = shapes->xy + 2 * first;
         double *x, *y;
-        OJ_TRY(oj_flat_buf_begin(join_side, i, err));
-        OJ_TRY(oj_flat_buf_part(join_side, kind, err));
-        OJ_TRY(oj_flat_buf_ring(join_side, err));
-        OJ_TRY(oj_flat_buf_vertices(join_side, n_vertices, &x, &y, err));
+        OJ_TRY(oj_flat_buf_begin_feature(join_side, i, err));
+        OJ_TRY(oj_flat_buf_begin_part(join_side, kind, err));
+        OJ_TRY(oj_flat_buf_begin_ring(join_side, err));
+        OJ_TRY(oj_flat_buf_add_vertices(join_side, n_vertices, &x, &y, err));
         for (int64_t k = 0; k < n_vertices; k++)
         {
             x[k] = xy[2 * k] * FEET_PER_UNIT;
             y[k] = xy[2 * k + 1] * FEET_PER_UNIT;
         }
-        OJ_TRY(oj_flat_buf_end(join_side, err));
+        OJ_TRY(oj_flat_buf_end_feature(join_side, err));
     }
     return OJ_OK;
 }

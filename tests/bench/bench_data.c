@@ -42,10 +42,10 @@ static oj_status add_star(struct oj_flat_buf *buf, struct bench_box box,
     const int64_t fid =
         flat.n_features == 0 ? 0 : flat.fid[flat.n_features - 1] + 1;
     double *x, *y;
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POLYGON, err));
-    OJ_TRY(oj_flat_buf_ring(buf, err));
-    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
+    OJ_TRY(oj_flat_buf_begin_part(buf, OJ_PART_POLYGON, err));
+    OJ_TRY(oj_flat_buf_begin_ring(buf, err));
+    OJ_TRY(oj_flat_buf_add_vertices(buf, n, &x, &y, err));
     for (int64_t i = 0; i < n; i++)
     {
         const double around = 4.0 * (double)i / (double)n; /* sides done */
@@ -64,7 +64,7 @@ static oj_status add_star(struct oj_flat_buf *buf, struct bench_box box,
         x[i] = cx + u * w * out;
         y[i] = cy + v * h * out;
     }
-    return oj_flat_buf_end(buf, err);
+    return oj_flat_buf_end_feature(buf, err);
 }
 
 oj_status bench_copy_feature(struct oj_flat_buf *buf,
@@ -74,19 +74,19 @@ oj_status bench_copy_feature(struct oj_flat_buf *buf,
     if (oj_flat_is_points(flat))
         return oj_flat_buf_add_point(buf, fid, flat->x[i] + shift,
                                      flat->y[i] + shift, err);
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
     for (int64_t p = flat->part_offset[i]; p < flat->part_offset[i + 1]; p++)
     {
-        OJ_TRY(
-            oj_flat_buf_part(buf, (enum oj_part_kind)flat->part_kind[p], err));
+        OJ_TRY(oj_flat_buf_begin_part(
+            buf, (enum oj_part_kind)flat->part_kind[p], err));
         for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
              r++)
         {
             const int64_t first = flat->vertex_offset[r];
             const int64_t n = flat->vertex_offset[r + 1] - first;
             double *x, *y;
-            OJ_TRY(oj_flat_buf_ring(buf, err));
-            OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+            OJ_TRY(oj_flat_buf_begin_ring(buf, err));
+            OJ_TRY(oj_flat_buf_add_vertices(buf, n, &x, &y, err));
             for (int64_t k = 0; k < n; k++)
             {
                 x[k] = flat->x[first + k] + shift;
@@ -94,7 +94,7 @@ oj_status bench_copy_feature(struct oj_flat_buf *buf,
             }
         }
     }
-    return oj_flat_buf_end(buf, err);
+    return oj_flat_buf_end_feature(buf, err);
 }
 
 /* Adds stars in rows and columns, twice as wide and high as their distance. */

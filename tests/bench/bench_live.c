@@ -158,7 +158,7 @@ static void build(struct bench *b)
         wall_s = r == 0 || b->wall_s < wall_s ? b->wall_s : wall_s;
     }
     counts = oj_live_count(b->live);
-    oj_live_explain(b->live, tree, sizeof tree);
+    oj_live_explain_tree_choice(b->live, tree, sizeof tree);
     printf("LIVE build n=%lld s=%.3f wall_s=%.3f points_per_s=%.3g pages=%lld "
            "bytes_per_point=%.0f tree=\"%s\"\n",
            (long long)b->n, b->build_s, wall_s, (double)b->n / wall_s,

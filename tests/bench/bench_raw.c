@@ -124,8 +124,8 @@ static oj_status add_ring(struct oj_flat_buf *buf, const struct raw_shapes *raw,
                           int64_t first, int64_t end, struct oj_error *err)
 {
     double *x, *y;
-    OJ_TRY(oj_flat_buf_ring(buf, err));
-    OJ_TRY(oj_flat_buf_vertices(buf, end - first, &x, &y, err));
+    OJ_TRY(oj_flat_buf_begin_ring(buf, err));
+    OJ_TRY(oj_flat_buf_add_vertices(buf, end - first, &x, &y, err));
     memcpy(x, (const double *)raw->x + first, (size_t)(end - first) * 8);
     memcpy(y, (const double *)raw->y + first, (size_t)(end - first) * 8);
     return OJ_OK;
@@ -137,20 +137,20 @@ static oj_status add_feature(struct oj_flat_buf *buf,
 {
     const int32_t *feature = raw->feature, *part = raw->part;
     const int32_t *ring = raw->ring;
-    OJ_TRY(oj_flat_buf_begin(buf, ((const int64_t *)raw->id)[i], err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, ((const int64_t *)raw->id)[i], err));
     if (part == NULL)
     {
-        OJ_TRY(oj_flat_buf_part(buf, OJ_PART_LINE, err));
+        OJ_TRY(oj_flat_buf_begin_part(buf, OJ_PART_LINE, err));
         OJ_TRY(add_ring(buf, raw, feature[i], feature[i + 1], err));
-        return oj_flat_buf_end(buf, err);
+        return oj_flat_buf_end_feature(buf, err);
     }
     for (int32_t p = feature[i]; p < feature[i + 1]; p++)
     {
-        OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POLYGON, err));
+        OJ_TRY(oj_flat_buf_begin_part(buf, OJ_PART_POLYGON, err));
         for (int32_t r = part[p]; r < part[p + 1]; r++)
             OJ_TRY(add_ring(buf, raw, ring[r], ring[r + 1], err));
     }
-    return oj_flat_buf_end(buf, err);
+    return oj_flat_buf_end_feature(buf, err);
 }
 
 /* Reads at most n lines or polygons, or all if n is 0. */

@@ -308,12 +308,12 @@ static void make_walks(int64_t n, int is_alone, struct oj_flat_buf *buf)
         part = m + part < 2 ? 2 - m : part;
         missing -= part;
         m += part;
-        must(oj_flat_buf_begin(buf, row, &error));
-        must(oj_flat_buf_part(buf, OJ_PART_LINE, &error));
-        must(oj_flat_buf_ring(buf, &error));
-        must(oj_flat_buf_vertices(buf, m, &x, &y, &error));
+        must(oj_flat_buf_begin_feature(buf, row, &error));
+        must(oj_flat_buf_begin_part(buf, OJ_PART_LINE, &error));
+        must(oj_flat_buf_begin_ring(buf, &error));
+        must(oj_flat_buf_add_vertices(buf, m, &x, &y, &error));
         put_walk((uint64_t)row, is_alone, m, x, y);
-        must(oj_flat_buf_end(buf, &error));
+        must(oj_flat_buf_end_feature(buf, &error));
     }
 }
 
@@ -396,7 +396,7 @@ static void measure_join(const struct bench_similar *b)
             first[0] = opened - start;
             first[1] = end - opened;
             printf("method: %s %s\n", oj_join_method(join, &b->side),
-                   oj_join_reason(join));
+                   oj_join_reason_for_backend(join));
             bench_answer_add(&answer, &matches, 0, &b->side, &b->side);
         }
         if (i == 0 || end - start < least[0] + least[1])

@@ -123,7 +123,7 @@ static void read_spoiled(const struct arrow_rows *rows,
         require(array.release == NULL, "an array is not released");
     }
     if (status == OJ_OK &&
-        arrow_features_end(&features, 1 + pick(2), NULL, &err) == OJ_OK)
+        arrow_features_make_layer(&features, 1 + pick(2), NULL, &err) == OJ_OK)
         require(oj_flat_check(&features.flat, &err) == OJ_OK,
                 "the layer is inconsistent");
     arrow_features_free(&features);

@@ -193,7 +193,7 @@ static size_t make_line(char *line, char end)
         if (option == NULL)
             continue;
         n = add_word(line, n, "-", option->name, end);
-        for (int k = oj_option_words(option); k > 0; k--)
+        for (int k = oj_option_count_words(option); k > 0; k--)
             n = add_word(line, n, "", any_value(), end);
     }
     for (int i = pick(5); i > 0; i--)

@@ -87,7 +87,7 @@ static void check_sets(const struct oj_token_sets *sets)
             require(sets->token[t] > sets->token[t - 1], "tokens repeat");
         for (int64_t j = 0; j < i; j++)
             require(oj_token_sets_bound(sets, i, sets, j) >=
-                        oj_token_sets_common(sets, i, sets, j),
+                        oj_token_sets_count_common(sets, i, sets, j),
                     "more in common than the bits allow");
     }
 }
@@ -125,7 +125,8 @@ static void try_pieces(const struct oj_texts *texts,
                                         &dictionary, &piece[i], &err) == OJ_OK,
                 "a piece fails");
     }
-    require(oj_token_dictionary_order(dictionary, &number, &err) == OJ_OK,
+    require(oj_token_dictionary_number_by_rarity(dictionary, &number, &err) ==
+                OJ_OK,
             "ordering fails");
     for (int64_t i = 0; i < texts->n; i++)
     {

@@ -90,7 +90,7 @@ static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
                             &place->memory);
     place->device.uploaded = watch.begin;
     if (status == OJ_OK)
-        status = oj_cuda_index_place_fill(index, place, err);
+        status = oj_cuda_index_upload_join_layer(index, place, err);
     place->device.uploaded = NULL;
     if (status == OJ_OK)
         status = watch.stop(place->device.stream, seconds, err);
@@ -108,8 +108,8 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     struct oj_cuda_place *place = &index->place[0];
     struct stopwatch watch;
     const struct oj_cuda_index *of;
-    int number = oj_cuda_index_chosen(index, NULL);
-    OJ_TRY(oj_cuda_resident_index(index, &of, err));
+    int number = oj_cuda_index_chosen_family(index, NULL);
+    OJ_TRY(oj_cuda_resident_choose_index(index, &of, err));
     OJ_TRY(use_first(index, err));
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
     {
@@ -124,9 +124,9 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     OJ_TRY(make_layer_again(index, &seconds[0], err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(watch.start(place->device.stream, err));
-    OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(number), &place->device,
-                                &place->layer, &index->relation,
-                                &place->of[number], err));
+    OJ_TRY(oj_cuda_family_build_index(oj_cuda_family_at(number), &place->device,
+                                      &place->layer, &index->relation,
+                                      &place->of[number], err));
     return watch.stop(place->device.stream, &seconds[1], err);
 }
 
@@ -145,9 +145,9 @@ static oj_status measure(struct oj_gpu_index *index,
     const struct oj_cuda_index *of;
     double unwanted = 0.0;
     oj_status status;
-    OJ_TRY(oj_cuda_resident_index(index, &of, err));
+    OJ_TRY(oj_cuda_resident_choose_index(index, &of, err));
     OJ_TRY(use_first(index, err));
-    OJ_TRY(oj_cuda_resident_points(index, &work, points, &here));
+    OJ_TRY(oj_cuda_resident_prepare_points(index, &work, points, &here));
     OJ_TRY(watch.start(work.stream, err));
     status = ask(of, &work, &here);
     if (status != OJ_OK)
@@ -168,7 +168,10 @@ static oj_status join(struct oj_gpu_index *index,
         index, points, seconds, err,
         [=](const struct oj_cuda_index *of, struct oj_cuda_work *work,
             const struct oj_cuda_points *here)
-        { return oj_cuda_resident_answer(of, work, here, d_row, d_measure); });
+        {
+            return oj_cuda_resident_join_one_per_point(of, work, here, d_row,
+                                                       d_measure);
+        });
 }
 
 static oj_status pairs(struct oj_gpu_index *index,
@@ -188,7 +191,7 @@ static oj_status pairs(struct oj_gpu_index *index,
             return oj_cuda_list_pairs(of, work->stream, here, 0, &found, err);
         });
     *n_pairs = found.n_pairs;
-    oj_cuda_pairs_drop(device, device->stream, &found);
+    oj_cuda_pairs_free(device, device->stream, &found);
     return status;
 }
 
@@ -287,7 +290,7 @@ static oj_status apply_copies(struct oj_gpu_live *live,
         OJ_TRY(copies.put(live, i, n, first->y, &here[i].y, err));
     }
     *seconds = -oj_clock_seconds();
-    OJ_TRY(oj_cuda_live_apply_given(live, given, err));
+    OJ_TRY(oj_cuda_live_apply_changes(live, given, err));
     *seconds += oj_clock_seconds();
     return OJ_OK;
 }
@@ -333,12 +336,12 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
                              "changing a kept index", err);
     *seconds = 0.0;
     OJ_TRY(watch.start(work.stream, err));
-    status = oj_cuda_live_begin(part, &work, &place, n, &plan);
+    status = oj_cuda_live_begin_changes(part, &work, &place, n, &plan);
     if (status == OJ_OK)
-        status = oj_cuda_live_prepare(part, &work, id, x, y, &plan);
+        status = oj_cuda_live_prepare_changes(part, &work, id, x, y, &plan);
     if (status == OJ_OK)
-        status = oj_cuda_live_commit(part, &work, &plan);
-    oj_cuda_live_abandon(part, &work, &plan);
+        status = oj_cuda_live_commit_changes(part, &work, &plan);
+    oj_cuda_live_abandon_changes(part, &work, &plan);
     return status == OJ_OK ? watch.stop(work.stream, seconds, err) : status;
 }
 
@@ -402,7 +405,7 @@ static oj_status live_join(struct oj_gpu_live *live,
                              "joining with a kept index", err);
     *seconds = 0.0;
     OJ_TRY(watch.start(work.stream, err));
-    OJ_TRY(oj_cuda_live_find(part, &work, relation, &here, &found));
+    OJ_TRY(oj_cuda_live_find_pairs(part, &work, relation, &here, &found));
     *n_pairs = found.n;
     return watch.stop(work.stream, seconds, err);
 }

@@ -113,14 +113,14 @@ def test_a_thread_gets_its_own_join_side(tmp_path):
     theirs = []
 
     def trace(frame, event, _):
-        if frame.f_code is files._held.__code__ and event == "line":
-            theirs.append(files._held(other, other._pairs[0], False))
+        if frame.f_code is files._hold_row_groups.__code__ and event == "line":
+            theirs.append(files._hold_row_groups(other, other._pairs[0], False))
         return trace
 
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        got = files._held(mine, mine._pairs[0], False)
+        got = files._hold_row_groups(mine, mine._pairs[0], False)
     finally:
         sys.settrace(before)
     assert theirs and all(got is not side for side in theirs)

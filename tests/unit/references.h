@@ -24,15 +24,15 @@ static inline void must(oj_status status)
 
 static inline void add_part(struct oj_flat_buf *buf, enum oj_part_kind kind)
 {
-    must(oj_flat_buf_part(buf, kind, &error));
+    must(oj_flat_buf_begin_part(buf, kind, &error));
 }
 
 static inline void add_ring(struct oj_flat_buf *buf, int64_t n,
                             const double *xy)
 {
     double *x, *y;
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n, &x, &y, &error));
     for (int64_t i = 0; i < n; i++)
     {
         x[i] = xy[2 * i];
@@ -42,12 +42,12 @@ static inline void add_ring(struct oj_flat_buf *buf, int64_t n,
 
 static inline void begin(struct oj_flat_buf *buf)
 {
-    must(oj_flat_buf_begin(buf, buf->n_features, &error));
+    must(oj_flat_buf_begin_feature(buf, buf->n_features, &error));
 }
 
 static inline void end(struct oj_flat_buf *buf)
 {
-    must(oj_flat_buf_end(buf, &error));
+    must(oj_flat_buf_end_feature(buf, &error));
 }
 
 /** Adds a feature of one part with one ring. */
@@ -66,8 +66,8 @@ static inline void add_round_ring(struct oj_flat_buf *buf, int64_t n, double x,
                                   double y, double even, double odd)
 {
     double *to_x, *to_y;
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n + 1, &to_x, &to_y, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n + 1, &to_x, &to_y, &error));
     for (int64_t i = 0; i <= n; i++)
     {
         double angle = 6.283185307179586 * (double)(i % n) / (double)n;

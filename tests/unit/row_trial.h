@@ -381,11 +381,11 @@ static inline void trial_fill_values(struct row_trial *t,
             trial_ok(oj_flat_buf_add_null(shapes, i, &trial_error));
             continue;
         }
-        trial_ok(oj_flat_buf_begin(shapes, i, &trial_error));
+        trial_ok(oj_flat_buf_begin_feature(shapes, i, &trial_error));
         for (int64_t p = t->side.part_offset[from];
              p < t->side.part_offset[from + 1]; p++)
             trial_ok(oj_flat_buf_copy_part(shapes, &t->side, p, &trial_error));
-        trial_ok(oj_flat_buf_end(shapes, &trial_error));
+        trial_ok(oj_flat_buf_end_feature(shapes, &trial_error));
     }
 }
 
@@ -443,8 +443,9 @@ static inline oj_status trial_advance(void *user, int *there,
     if (t->at++ == t->n_answers)
         return oj_row_cursor_begin_join_rows(s->cursor, &t->join_batch,
                                              t->is_matched, err);
-    return oj_row_cursor_begin(s->cursor, &t->batch[a->batch], a->first_row,
-                               &a->matches, &a->values, err);
+    return oj_row_cursor_begin_answer(s->cursor, &t->batch[a->batch],
+                                      a->first_row, &a->matches, &a->values,
+                                      err);
 }
 
 /* Writes all rows to the output layer. */

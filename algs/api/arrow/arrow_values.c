@@ -164,7 +164,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
     out->n_bytes =
         arrow_offset_at(out->offset, out->is_large, out->first + n_rows);
     if (out->bytes != NULL)
-        return OJ_OK; /* arrow_bytes_find() checks the offsets of each row */
+        return OJ_OK; /* arrow_bytes_of_row() checks the offsets of each row */
     return check_offsets(
         out->offset, out->is_large, out->first, n_rows,
         arrow_offset_at(out->offset, out->is_large, out->first), err);
@@ -177,9 +177,9 @@ oj_status arrow_fail_views(struct oj_error *err)
                    "buffers: export the array with all its buffers");
 }
 
-int64_t arrow_view_outside_bytes(const void *view, int64_t n_blocks,
-                                 const uint8_t *const *block,
-                                 const int64_t *block_bytes)
+int64_t arrow_view_count_block_bytes(const void *view, int64_t n_blocks,
+                                     const uint8_t *const *block,
+                                     const int64_t *block_bytes)
 {
     const struct arrow_view v = arrow_view_read(view);
     if (v.length >= 0 && v.length <= ARROW_MOST_INSIDE)
@@ -198,8 +198,8 @@ static oj_status find_bytes_of_binary_view(const struct arrow_bytes *b,
     const uint8_t *view =
         (const uint8_t *)b->offset + (b->first + row) * ARROW_VIEW_BYTES;
     const struct arrow_view v = arrow_view_read(view);
-    int64_t outside =
-        arrow_view_outside_bytes(view, b->n_blocks, b->block, b->block_bytes);
+    int64_t outside = arrow_view_count_block_bytes(view, b->n_blocks, b->block,
+                                                   b->block_bytes);
     if (outside < 0)
         return arrow_fail_views(err);
     *bytes = outside > 0 ? b->block[v.block] + v.at : view + 4;
@@ -207,9 +207,9 @@ static oj_status find_bytes_of_binary_view(const struct arrow_bytes *b,
     return OJ_OK;
 }
 
-oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
-                           const uint8_t **bytes, size_t *n,
-                           struct oj_error *err)
+oj_status arrow_bytes_of_row(const struct arrow_bytes *b, int64_t row,
+                             const uint8_t **bytes, size_t *n,
+                             struct oj_error *err)
 {
     int64_t at, end;
     if (b->is_view)

@@ -40,7 +40,7 @@ static inline int arrow_bit(const uint8_t *bits, int64_t i)
 }
 
 /** Sets bit i, which must be 0 before, to value. */
-static inline void arrow_add_bit(uint8_t *bits, int64_t i, int value)
+static inline void arrow_set_zeroed_bit(uint8_t *bits, int64_t i, int value)
 {
     bits[i >> 3] = (uint8_t)(bits[i >> 3] | (unsigned)value << (i & 7));
 }
@@ -49,7 +49,7 @@ static inline void arrow_add_bit(uint8_t *bits, int64_t i, int value)
 static inline void arrow_put_bit(uint8_t *bits, int64_t i, int value)
 {
     bits[i >> 3] = (uint8_t)(bits[i >> 3] & ~(1u << (i & 7)));
-    arrow_add_bit(bits, i, value);
+    arrow_set_zeroed_bit(bits, i, value);
 }
 
 /** Returns the number of 1 bits among the first n. */
@@ -150,9 +150,9 @@ OJ_MUST_USE oj_status arrow_bytes_read(const struct ArrowArray *array,
 
 /** Sets *bytes and *n to the bytes of a row and their number. Precondition: the
  * row is not NULL. */
-OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
-                                       const uint8_t **bytes, size_t *n,
-                                       struct oj_error *err);
+OJ_MUST_USE oj_status arrow_bytes_of_row(const struct arrow_bytes *b,
+                                         int64_t row, const uint8_t **bytes,
+                                         size_t *n, struct oj_error *err);
 
 enum
 {
@@ -182,9 +182,9 @@ static inline struct arrow_view arrow_view_read(const void *view)
 
 /** Returns the number of bytes of a view's value that are stored in a block; 0
  * if the value is in the view itself; -1 if the view is invalid. */
-int64_t arrow_view_outside_bytes(const void *view, int64_t n_blocks,
-                                 const uint8_t *const *block,
-                                 const int64_t *block_bytes);
+int64_t arrow_view_count_block_bytes(const void *view, int64_t n_blocks,
+                                     const uint8_t *const *block,
+                                     const int64_t *block_bytes);
 
 /** Fails with OJ_ERR_DATA: the views of an array are invalid. */
 oj_status arrow_fail_views(struct oj_error *err);

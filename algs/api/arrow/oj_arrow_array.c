@@ -65,8 +65,9 @@ struct oj_arrow_shared
     struct ArrowArray array;
 };
 
-oj_status oj_arrow_share(struct ArrowArray *array, struct oj_arrow_shared **out,
-                         struct oj_error *err)
+oj_status oj_arrow_shared_make(struct ArrowArray *array,
+                               struct oj_arrow_shared **out,
+                               struct oj_error *err)
 {
     struct oj_arrow_shared *shared = oj_calloc(1, sizeof *shared);
     if (shared == NULL)
@@ -87,7 +88,7 @@ oj_arrow_shared_array(const struct oj_arrow_shared *shared)
     return &shared->array;
 }
 
-void oj_arrow_unshare(struct oj_arrow_shared *shared)
+void oj_arrow_shared_release(struct oj_arrow_shared *shared)
 {
     if (shared == NULL || atomic_fetch_sub(&shared->n_users, 1) > 1)
         return;
@@ -100,7 +101,7 @@ static void release_view(struct ArrowArray *array)
     struct oj_arrow_shared *shared = array->private_data;
     release_children(array);
     memset(array, 0, sizeof *array);
-    oj_arrow_unshare(shared);
+    oj_arrow_shared_release(shared);
 }
 
 /* Makes a view of an array and of its children. Each child holds its own
@@ -129,9 +130,10 @@ static oj_status view_array_and_children(struct oj_arrow_shared *shared,
                                    err);
 }
 
-oj_status oj_arrow_view(struct oj_arrow_shared *shared,
-                        const struct ArrowArray *node, int64_t first, int64_t n,
-                        struct ArrowArray *out, struct oj_error *err)
+oj_status oj_arrow_array_view_rows(struct oj_arrow_shared *shared,
+                                   const struct ArrowArray *node, int64_t first,
+                                   int64_t n, struct ArrowArray *out,
+                                   struct oj_error *err)
 {
     oj_status status = view_array_and_children(shared, node, out, err);
     if (status != OJ_OK)

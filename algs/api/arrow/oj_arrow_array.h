@@ -37,23 +37,23 @@ struct oj_arrow_shared;
 
 /** Moves an array into a shared one with one reference. array is marked as
  * released, also on failure. */
-OJ_MUST_USE oj_status oj_arrow_share(struct ArrowArray *array,
-                                     struct oj_arrow_shared **out,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_arrow_shared_make(struct ArrowArray *array,
+                                           struct oj_arrow_shared **out,
+                                           struct oj_error *err);
 
 const struct ArrowArray *
 oj_arrow_shared_array(const struct oj_arrow_shared *shared);
 
 /** Drops a reference; shared may be NULL. */
-void oj_arrow_unshare(struct oj_arrow_shared *shared);
+void oj_arrow_shared_release(struct oj_arrow_shared *shared);
 
 /** Makes a view of n elements of node, from `first` on. node is the shared
  * array or one of its descendants. Values are not copied. */
-OJ_MUST_USE oj_status oj_arrow_view(struct oj_arrow_shared *shared,
-                                    const struct ArrowArray *node,
-                                    int64_t first, int64_t n,
-                                    struct ArrowArray *out,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_arrow_array_view_rows(struct oj_arrow_shared *shared,
+                                               const struct ArrowArray *node,
+                                               int64_t first, int64_t n,
+                                               struct ArrowArray *out,
+                                               struct oj_error *err);
 
 /** Makes a schema with zeroed children. Texts are copied; metadata may be NULL.
  * out->release is set, also on failure. */

@@ -77,8 +77,8 @@ OJ_MUST_USE oj_status oj_arrow_column_put_null(struct oj_arrow_column *column,
                                                struct oj_error *err);
 
 /** Marks a row as not NULL, after the caller has written its number. */
-static inline void oj_arrow_column_mark(struct oj_arrow_column *column,
-                                        int64_t row)
+static inline void oj_arrow_column_mark_valid(struct oj_arrow_column *column,
+                                              int64_t row)
 {
     if (row < 8 * column->cap_valid)
         arrow_put_bit(column->valid, row, 1);
@@ -91,7 +91,7 @@ oj_arrow_column_begin_value(struct oj_arrow_column *column, int64_t row,
 {
     if (row >= column->n_room)
         OJ_TRY(oj_arrow_column_make_room(column, row, 1, err));
-    oj_arrow_column_mark(column, row);
+    oj_arrow_column_mark_valid(column, row);
     return OJ_OK;
 }
 

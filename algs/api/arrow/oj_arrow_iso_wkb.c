@@ -39,7 +39,7 @@ struct geometry
 
 int oj_arrow_is_text(const struct ArrowSchema *schema)
 {
-    return oj_arrow_kind(schema) == OJ_FIELD_TEXT;
+    return oj_arrow_field_kind(schema) == OJ_FIELD_TEXT;
 }
 
 static oj_status open_rows(const struct oj_arrow_geometry_column *of,
@@ -52,7 +52,8 @@ static oj_status open_rows(const struct oj_arrow_geometry_column *of,
     out->srid = srid;
     out->n_rows = array->length;
     out->is_text = oj_arrow_is_text(of->schema);
-    out->is_encoded = oj_arrow_value_schema(of->schema) != of->schema;
+    out->is_encoded =
+        oj_arrow_schema_of_decoded_values(of->schema) != of->schema;
     OJ_TRY(arrow_find_column(array, child, &out->column, &out->is, err));
     return out->is_encoded ? OJ_OK
                            : arrow_bytes_read(out->column, of->schema->format,
@@ -88,15 +89,15 @@ static oj_status fail_text(const struct geometry_rows *rows, int64_t row,
 
 /* Finds the text of a row that is not NULL. *text becomes NULL if the row
  * refers to a NULL in its dictionary. */
-static oj_status find_text(const struct geometry_rows *rows, int64_t row,
-                           const char **text, size_t *n, struct oj_error *err)
+static oj_status text_of_row(const struct geometry_rows *rows, int64_t row,
+                             const char **text, size_t *n, struct oj_error *err)
 {
     struct oj_plain_value value;
     struct oj_arrow_room room;
     const uint8_t *bytes;
     if (!rows->is_encoded)
     {
-        OJ_TRY(arrow_bytes_find(&rows->bytes, row, &bytes, n, err));
+        OJ_TRY(arrow_bytes_of_row(&rows->bytes, row, &bytes, n, err));
         *text = (const char *)bytes;
         return OJ_OK;
     }
@@ -107,14 +108,15 @@ static oj_status find_text(const struct geometry_rows *rows, int64_t row,
     return OJ_OK;
 }
 
-static oj_status read_text(struct geometry_rows *rows, int64_t row,
-                           struct geometry *out, struct oj_error *err)
+static oj_status read_geometry_text_of_row(struct geometry_rows *rows,
+                                           int64_t row, struct geometry *out,
+                                           struct oj_error *err)
 {
     const char *text;
     struct oj_error why;
     oj_status status;
     size_t n = 0;
-    OJ_TRY(find_text(rows, row, &text, &n, err));
+    OJ_TRY(text_of_row(rows, row, &text, &n, err));
     if (text == NULL)
         return OJ_OK;
     rows->read.n = 0;
@@ -131,8 +133,9 @@ static oj_status read_text(struct geometry_rows *rows, int64_t row,
 }
 
 /* Replaces extended WKB by ISO WKB. */
-static oj_status make_iso(struct geometry_rows *rows, struct geometry *g,
-                          struct oj_error *err)
+static oj_status convert_extended_to_iso_wkb(struct geometry_rows *rows,
+                                             struct geometry *g,
+                                             struct oj_error *err)
 {
     struct oj_error why;
     int64_t srid = 0;
@@ -157,11 +160,12 @@ static oj_status read_geometry(struct geometry_rows *rows, int64_t row,
     memset(out, 0, sizeof *out);
     if (!arrow_is_valid(&rows->is, row))
         return OJ_OK;
-    OJ_TRY(rows->is_text
-               ? read_text(rows, row, out, err)
-               : arrow_bytes_find(&rows->bytes, row, &out->wkb, &out->n, err));
+    OJ_TRY(rows->is_text ? read_geometry_text_of_row(rows, row, out, err)
+                         : arrow_bytes_of_row(&rows->bytes, row, &out->wkb,
+                                              &out->n, err));
     out->is_extended = out->wkb != NULL && oj_wkb_is_extended(out->wkb, out->n);
-    return out->is_extended ? make_iso(rows, out, err) : OJ_OK;
+    return out->is_extended ? convert_extended_to_iso_wkb(rows, out, err)
+                            : OJ_OK;
 }
 
 /* ---- SRID ---------------------------------------------------------------- */
@@ -197,10 +201,11 @@ static oj_status check_srid(struct geometry_rows *rows, int64_t row,
         column_name(rows), rows->of->side, rows->of->side);
 }
 
-oj_status oj_arrow_iso_wkb_begin(const struct oj_arrow_geometry_column *of,
-                                 const struct ArrowArray *array, int64_t child,
-                                 struct oj_arrow_srid *srid, int *is_extended,
-                                 struct oj_error *err)
+oj_status
+oj_arrow_iso_wkb_detect_srid(const struct oj_arrow_geometry_column *of,
+                             const struct ArrowArray *array, int64_t child,
+                             struct oj_arrow_srid *srid, int *is_extended,
+                             struct oj_error *err)
 {
     struct geometry_rows rows;
     struct geometry g = {0};
@@ -219,8 +224,8 @@ oj_status oj_arrow_iso_wkb_begin(const struct oj_arrow_geometry_column *of,
 
 /* ---- columns of ISO WKB -------------------------------------------------- */
 
-static oj_status put_row(struct oj_arrow_column *column, int64_t at,
-                         const struct geometry *g, struct oj_error *err)
+static oj_status put_wkb_in_row(struct oj_arrow_column *column, int64_t at,
+                                const struct geometry *g, struct oj_error *err)
 {
     char *to;
     if (g->wkb == NULL)
@@ -261,7 +266,7 @@ static oj_status fill_column(struct geometry_rows *rows,
         struct geometry g;
         OJ_TRY(read_geometry(rows, row, &g, err));
         OJ_TRY(check_srid(rows, row, &g, err));
-        OJ_TRY(put_row(column, skipped + row, &g, err));
+        OJ_TRY(put_wkb_in_row(column, skipped + row, &g, err));
     }
     return OJ_OK;
 }
@@ -302,7 +307,7 @@ oj_status oj_arrow_iso_wkb_make(const struct oj_arrow_geometry_column *of,
 
 /* Writes a CRS as JSON to `to`: as a JSON string, or unchanged if it is JSON
  * already. Returns the number of bytes. to NULL: only counts them. */
-static int64_t write_json(const char *words, char *to)
+static int64_t write_crs_as_json(const char *words, char *to)
 {
     int64_t n = 0;
     if (words[0] == '{' || words[0] == '"')
@@ -326,7 +331,7 @@ static int64_t write_json(const char *words, char *to)
     return n + 2;
 }
 
-static char *put_counted(char *to, const char *bytes, int32_t n)
+static char *put_length_and_bytes(char *to, const char *bytes, int32_t n)
 {
     memcpy(to, &n, sizeof n);
     if (n > 0)
@@ -340,7 +345,7 @@ oj_status oj_arrow_wkb_schema(const char *format, const char *name,
 {
     static const char key[] = "ARROW:extension:name", wkb[] = "geoarrow.wkb";
     static const char key_of_crs[] = "ARROW:extension:metadata";
-    int64_t n = crs != NULL ? write_json(crs, NULL) + 8 : 2;
+    int64_t n = crs != NULL ? write_crs_as_json(crs, NULL) + 8 : 2;
     int32_t n_pairs = 2;
     char *metadata, *text, *to;
     oj_status status;
@@ -359,14 +364,15 @@ oj_status oj_arrow_wkb_schema(const char *format, const char *name,
     if (crs != NULL)
     {
         memcpy(text, "{\"crs\":", 7);
-        write_json(crs, text + 7);
+        write_crs_as_json(crs, text + 7);
         text[n - 1] = '}';
     }
     memcpy(metadata, &n_pairs, sizeof n_pairs);
-    to = put_counted(metadata + sizeof n_pairs, key, (int32_t)sizeof key - 1);
-    to = put_counted(to, wkb, (int32_t)sizeof wkb - 1);
-    to = put_counted(to, key_of_crs, (int32_t)sizeof key_of_crs - 1);
-    put_counted(to, text, (int32_t)n);
+    to = put_length_and_bytes(metadata + sizeof n_pairs, key,
+                              (int32_t)sizeof key - 1);
+    to = put_length_and_bytes(to, wkb, (int32_t)sizeof wkb - 1);
+    to = put_length_and_bytes(to, key_of_crs, (int32_t)sizeof key_of_crs - 1);
+    put_length_and_bytes(to, text, (int32_t)n);
     status = oj_arrow_schema_make(format, name, metadata, ARROW_FLAG_NULLABLE,
                                   0, out, err);
     oj_free(metadata);

@@ -41,16 +41,16 @@ struct oj_arrow_geometry_column
  * srid->is_found is 0, and *is_extended to 1 if the geometry is extended WKB in
  * bytes. Precondition: oj_arrow_check_array() accepts the array. Errors are
  * those of oj_arrow_iso_wkb_make(). */
-OJ_MUST_USE oj_status oj_arrow_iso_wkb_begin(
+OJ_MUST_USE oj_status oj_arrow_iso_wkb_detect_srid(
     const struct oj_arrow_geometry_column *of, const struct ArrowArray *array,
     int64_t child, struct oj_arrow_srid *srid, int *is_extended,
     struct oj_error *err);
 
 /** Makes a column of ISO WKB, in format z or Z, of the column `child` as in
- * oj_arrow_iso_wkb_begin(). *out can replace that column in the struct, because
- * it also has (NULL) elements for the offset of the struct. NULL and texts of
- * white space alone become NULL. Broken WKB is copied; the reader of the new
- * column reports it.
+ * oj_arrow_iso_wkb_detect_srid(). *out can replace that column in the struct,
+ * because it also has (NULL) elements for the offset of the struct. NULL and
+ * texts of white space alone become NULL. Broken WKB is copied; the reader of
+ * the new column reports it.
  *
  * *is_made becomes 0, and out is released, if the column stays as it is: it has
  * the wanted format without extended WKB, or format is vz. Only the SRIDs of

@@ -22,7 +22,7 @@ static enum oj_field_kind kind_of_time(const char *format)
 
 static enum oj_field_kind kind_of_list(const struct ArrowSchema *schema)
 {
-    switch (oj_arrow_kind(schema->children[0]))
+    switch (oj_arrow_field_kind(schema->children[0]))
     {
         case OJ_FIELD_BOOLEAN:
         case OJ_FIELD_INT16:
@@ -41,7 +41,7 @@ static enum oj_field_kind kind_of_list(const struct ArrowSchema *schema)
 }
 
 const struct ArrowSchema *
-oj_arrow_value_schema(const struct ArrowSchema *schema)
+oj_arrow_schema_of_decoded_values(const struct ArrowSchema *schema)
 {
     while (schema->dictionary != NULL || strcmp(schema->format, "+r") == 0)
         schema = schema->dictionary != NULL ? schema->dictionary
@@ -49,10 +49,10 @@ oj_arrow_value_schema(const struct ArrowSchema *schema)
     return schema;
 }
 
-enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema)
+enum oj_field_kind oj_arrow_field_kind(const struct ArrowSchema *schema)
 {
     const char *format;
-    schema = oj_arrow_value_schema(schema);
+    schema = oj_arrow_schema_of_decoded_values(schema);
     format = schema->format;
     switch (format[0])
     {
@@ -274,7 +274,7 @@ static struct oj_plain_value number_at_row(const struct ArrowArray *array,
 
 /* Returns the size in bytes of a time, and sets *per_second to its units per
  * second, or to 0 if the unit is a day. */
-static int unit_of_time(const char *format, int64_t *per_second)
+static int size_and_unit_of_time(const char *format, int64_t *per_second)
 {
     static const char units[] = "smun";
     static const int64_t per[] = {1, 1000, 1000000, 1000000000};
@@ -294,7 +294,7 @@ static int64_t time_at_row(const struct ArrowArray *array, const char *format,
                            int64_t row)
 {
     int64_t per_second;
-    return unit_of_time(format, &per_second) == 4
+    return size_and_unit_of_time(format, &per_second) == 4
                ? ((const int32_t *)array->buffers[1])[array->offset + row]
                : ((const int64_t *)array->buffers[1])[array->offset + row];
 }
@@ -330,7 +330,7 @@ static int64_t write_time(int64_t time, const char *format, char *to,
 {
     int64_t per_second, days = 0, second = 0, year, thousandths = 0;
     int month, day, n = 0;
-    unit_of_time(format, &per_second);
+    size_and_unit_of_time(format, &per_second);
     if (per_second == 0)
         days = time;
     else
@@ -368,7 +368,7 @@ static oj_status text_at_row(const struct ArrowArray *array, const char *format,
     if (bytes.bytes != NULL && !bytes.is_view)
         bytes.n_bytes = arrow_offset_at(bytes.offset, bytes.is_large,
                                         array->offset + array->length);
-    OJ_TRY(arrow_bytes_find(&bytes, 0, &text, &n, err));
+    OJ_TRY(arrow_bytes_of_row(&bytes, 0, &text, &n, err));
     *out = oj_plain_text((const char *)text, (int64_t)n);
     return OJ_OK;
 }
@@ -383,7 +383,7 @@ oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
     OJ_TRY(find_stored_value(&schema, &array, &row, err));
     if (row < 0)
         return OJ_OK;
-    kind = oj_arrow_kind(schema);
+    kind = oj_arrow_field_kind(schema);
     if (kind == OJ_FIELD_TEXT)
         return text_at_row(array, schema->format, row, out, err);
     if (oj_field_kind_is_number(kind))
@@ -403,22 +403,23 @@ oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
 {
     memset(out, 0, sizeof *out);
     OJ_TRY(find_stored_value(&schema, &array, &row, err));
-    if (row >= 0 && oj_field_kind_is_time(oj_arrow_kind(schema)))
+    if (row >= 0 && oj_field_kind_is_time(oj_arrow_field_kind(schema)))
         *out = oj_plain_integer(time_at_row(array, schema->format, row));
     return OJ_OK;
 }
 
-oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
-                                const struct ArrowArray *array, int64_t row,
-                                struct oj_plain_value *out,
-                                struct oj_error *err)
+oj_status oj_arrow_time_as_microseconds(const struct ArrowSchema *schema,
+                                        const struct ArrowArray *array,
+                                        int64_t row, struct oj_plain_value *out,
+                                        struct oj_error *err)
 {
     const int64_t most = OJ_MICROSECONDS_PER_SECOND;
     int64_t per_second, in_a_unit, microseconds;
     OJ_TRY(oj_arrow_time_as_integer(schema, array, row, out, err));
     if (out->form == OJ_PLAIN_NULL)
         return OJ_OK;
-    unit_of_time(oj_arrow_value_schema(schema)->format, &per_second);
+    size_and_unit_of_time(oj_arrow_schema_of_decoded_values(schema)->format,
+                          &per_second);
     if (per_second > most)
     {
         out->integer = divide_rounding_down(out->integer, per_second / most);
@@ -433,7 +434,7 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
             "and cannot be compared in microseconds: set it to NULL, "
             "or remove its row",
             schema->name != NULL ? schema->name : "", (long long)out->integer,
-            oj_arrow_value_schema(schema)->format);
+            oj_arrow_schema_of_decoded_values(schema)->format);
     out->integer = microseconds;
     return OJ_OK;
 }
@@ -464,9 +465,9 @@ oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                   struct oj_plain_value *out,
                                   struct oj_error *err)
 {
-    enum oj_field_kind kind = oj_arrow_kind(schema);
+    enum oj_field_kind kind = oj_arrow_field_kind(schema);
     if (is_moment && oj_field_kind_is_moment(kind))
-        return oj_arrow_microseconds(schema, array, row, out, err);
+        return oj_arrow_time_as_microseconds(schema, array, row, out, err);
     if (kind == OJ_FIELD_BYTES)
         return bytes_at_row(schema, array, row, out, err);
     return oj_arrow_plain_value(schema, array, row, room, out, err);
@@ -474,13 +475,14 @@ oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
 
 int oj_arrow_digits(const struct ArrowSchema *schema)
 {
-    const struct ArrowSchema *value = oj_arrow_value_schema(schema);
-    const int is_list = oj_field_kind_is_list(oj_arrow_kind(value));
+    const struct ArrowSchema *value = oj_arrow_schema_of_decoded_values(schema);
+    const int is_list = oj_field_kind_is_list(oj_arrow_field_kind(value));
     if (is_list)
-        value = oj_arrow_value_schema(value->children[0]);
-    return oj_arrow_kind(value) == OJ_FIELD_FLOAT32 ? OJ_PLAIN_DIGITS_OF_FLOAT32
-           : is_list                                ? OJ_PLAIN_DIGITS_OF_LIST
-                                                    : OJ_PLAIN_DIGITS;
+        value = oj_arrow_schema_of_decoded_values(value->children[0]);
+    return oj_arrow_field_kind(value) == OJ_FIELD_FLOAT32
+               ? OJ_PLAIN_DIGITS_OF_FLOAT32
+           : is_list ? OJ_PLAIN_DIGITS_OF_LIST
+                     : OJ_PLAIN_DIGITS;
 }
 
 /* Finds the elements of a list, from *first to *end - 1 of the array's child.
@@ -544,7 +546,7 @@ oj_status oj_arrow_number(const struct ArrowSchema *schema,
     struct oj_plain_value value;
     *out = (double)NAN;
     OJ_TRY(find_stored_value(&schema, &array, &row, err));
-    if (row < 0 || !oj_field_kind_is_number(oj_arrow_kind(schema)))
+    if (row < 0 || !oj_field_kind_is_number(oj_arrow_field_kind(schema)))
         return OJ_OK;
     value = number_at_row(array, schema->format, row);
     *out = value.form == OJ_PLAIN_REAL ? value.real : (double)value.integer;

@@ -16,12 +16,12 @@
 #include "../rows/oj_plain_value.h"
 #include "arrow_abi.h"
 
-enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema);
+enum oj_field_kind oj_arrow_field_kind(const struct ArrowSchema *schema);
 
 /** Returns the type of the values that are encoded by a dictionary or by runs;
  * for other columns schema itself. */
 const struct ArrowSchema *
-oj_arrow_value_schema(const struct ArrowSchema *schema);
+oj_arrow_schema_of_decoded_values(const struct ArrowSchema *schema);
 
 /** Buffer for the text of one value; one per thread. */
 struct oj_arrow_room
@@ -49,15 +49,13 @@ OJ_MUST_USE oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
 
 /** Reads the time of a row as oj_arrow_time_as_integer(), but in microseconds;
  * finer units are rounded down. */
-OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
-                                            const struct ArrowArray *array,
-                                            int64_t row,
-                                            struct oj_plain_value *out,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status oj_arrow_time_as_microseconds(
+    const struct ArrowSchema *schema, const struct ArrowArray *array,
+    int64_t row, struct oj_plain_value *out, struct oj_error *err);
 
 /** Reads the value of a row like oj_arrow_plain_value(); a binary value becomes
  * a text of its bytes. is_moment 1: dates and datetimes are read by
- * oj_arrow_microseconds(), since their texts have only milliseconds. */
+ * oj_arrow_time_as_microseconds(), since their texts have only milliseconds. */
 OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                               const struct ArrowArray *array,
                                               int64_t row, int is_moment,

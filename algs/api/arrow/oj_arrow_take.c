@@ -11,7 +11,7 @@
 /* ---- check of types ------------------------------------------------------ */
 
 /* Returns the number of children that a type requires; -1: any number. */
-static int64_t children_of_type(struct oj_arrow_type type)
+static int64_t count_children_of_type(struct oj_arrow_type type)
 {
     switch (type.storage)
     {
@@ -28,8 +28,8 @@ static int64_t children_of_type(struct oj_arrow_type type)
     }
 }
 
-static oj_status check_type_below(const struct ArrowSchema *schema,
-                                  const char *name, struct oj_error *err)
+static oj_status check_type_and_children(const struct ArrowSchema *schema,
+                                         const char *name, struct oj_error *err)
 {
     struct oj_arrow_type type;
     int64_t n;
@@ -43,28 +43,28 @@ static oj_status check_type_below(const struct ArrowSchema *schema,
                        name, schema->format,
                        strncmp(schema->format, "+u", 2) == 0 ? " (a union)"
                                                              : "");
-    n = children_of_type(type);
+    n = count_children_of_type(type);
     if ((n >= 0 && schema->n_children != n) ||
         (schema->dictionary != NULL && type.storage != OJ_STORES_FIXED) ||
         (schema->dictionary != NULL && type.size > 8))
         return oj_fail(err, OJ_ERR_DATA, OJ_ARROW_SCHEMA_IS_BROKEN);
     for (int64_t i = 0; i < schema->n_children; i++)
-        OJ_TRY(check_type_below(schema->children[i], name, err));
+        OJ_TRY(check_type_and_children(schema->children[i], name, err));
     return schema->dictionary != NULL
-               ? check_type_below(schema->dictionary, name, err)
+               ? check_type_and_children(schema->dictionary, name, err)
                : OJ_OK;
 }
 
 oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
                               struct oj_error *err)
 {
-    return check_type_below(schema, schema->name != NULL ? schema->name : "",
-                            err);
+    return check_type_and_children(
+        schema, schema->name != NULL ? schema->name : "", err);
 }
 
 /* ---- check of arrays ----------------------------------------------------- */
 
-static int64_t buffers_of_type(struct oj_arrow_type type)
+static int64_t count_buffers_of_type(struct oj_arrow_type type)
 {
     switch (type.storage)
     {
@@ -88,7 +88,7 @@ static oj_status check_buffers(struct oj_arrow_type type,
                                const struct ArrowArray *array,
                                struct oj_error *err)
 {
-    int64_t n = buffers_of_type(type);
+    int64_t n = count_buffers_of_type(type);
     int64_t n_needed =
         type.storage == OJ_STORES_BYTES || type.storage == OJ_STORES_BYTE_VIEWS
             ? 2
@@ -213,7 +213,8 @@ static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
                               : which == 0  ? validity_of_array(array)
                                             : array->buffers[which];
         for (int64_t k = 0; array != NULL && k < n; k++)
-            arrow_add_bit(to, at + k, arrow_bit(bits, array->offset + row + k));
+            arrow_set_zeroed_bit(to, at + k,
+                                 arrow_bit(bits, array->offset + row + k));
         at += n;
     }
 }
@@ -242,9 +243,9 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
 
 /* Makes *out the array of the addresses of each chunk's first value, NULL for a
  * chunk without values. The caller frees *out. */
-static oj_status find_values_of_chunks(const struct oj_arrow_chunks *from,
-                                       int64_t size, const char ***out,
-                                       struct oj_error *err)
+static oj_status list_first_values_of_chunks(const struct oj_arrow_chunks *from,
+                                             int64_t size, const char ***out,
+                                             struct oj_error *err)
 {
     OJ_NEW(*out, from->n, err);
     for (int64_t i = 0; i < from->n; i++)
@@ -316,7 +317,7 @@ static oj_status take_fixed_size_values(const struct oj_arrow_chunks *from,
         return oj_fail_nomem(err, r->total, (size_t)size);
     OJ_NEW(to, n_bytes, err);
     out->buffers[1] = to;
-    OJ_TRY(find_values_of_chunks(from, size, &values, err));
+    OJ_TRY(list_first_values_of_chunks(from, size, &values, err));
     copy_fixed_size_values(values, r, size, to);
     oj_free(values);
     return OJ_OK;
@@ -451,7 +452,7 @@ static int64_t bytes_of_view_in_blocks(const struct ArrowArray *array,
                                        const char *view)
 {
     int64_t n_blocks = array->n_buffers - 3;
-    return arrow_view_outside_bytes(
+    return arrow_view_count_block_bytes(
         view, n_blocks, (const uint8_t *const *)(array->buffers + 2),
         array->buffers[array->n_buffers - 1]);
 }
@@ -529,7 +530,7 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
     out->buffers[1] = view;
     OJ_NEW_ZEROED(n_bytes, 1, err);
     out->buffers[3] = n_bytes;
-    OJ_TRY(find_values_of_chunks(from, ARROW_VIEW_BYTES, &values, err));
+    OJ_TRY(list_first_values_of_chunks(from, ARROW_VIEW_BYTES, &values, err));
     copy_runs(values, r, ARROW_VIEW_BYTES, view);
     oj_free(values);
     OJ_TRY(empty_views_of_null_elements(from, r, out->buffers[0], view, n_bytes,
@@ -1029,8 +1030,8 @@ static oj_status take_values_of_dictionary(const struct oj_arrow_chunks *from,
     if (d->n == 1 && from->shared != NULL)
     {
         const struct ArrowArray *only = from->array[d->chunk[0]]->dictionary;
-        return oj_arrow_view(from->shared[d->chunk[0]], only, 0, only->length,
-                             out, err);
+        return oj_arrow_array_view_rows(from->shared[d->chunk[0]], only, 0,
+                                        only->length, out, err);
     }
     OJ_NEW(values, from->n, err);
     for (int64_t i = 0; i < from->n; i++)
@@ -1118,7 +1119,7 @@ static oj_status take_elements_of_runs(const struct oj_arrow_chunks *from,
 
 /* If all places are consecutive rows of one chunk, returns the chunk; otherwise
  * -1. */
-static int64_t find_run_of_places(const struct oj_arrow_places *places)
+static int64_t chunk_of_consecutive_rows(const struct oj_arrow_places *places)
 {
     int32_t chunk;
     if (places->n == 0 || places->row[0] < 0)
@@ -1140,12 +1141,14 @@ oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
                         struct ArrowArray *out, struct oj_error *err)
 {
     struct runs r = {places->n, places->chunk, places->row, NULL, places->n};
-    int64_t chunk = chunks->shared != NULL ? find_run_of_places(places) : -1;
+    int64_t chunk =
+        chunks->shared != NULL ? chunk_of_consecutive_rows(places) : -1;
     oj_status status;
     memset(out, 0, sizeof *out);
     if (chunk >= 0 && places->n >= chunks->array[chunk]->length / 16)
-        return oj_arrow_view(chunks->shared[chunk], chunks->array[chunk],
-                             places->row[0], places->n, out, err);
+        return oj_arrow_array_view_rows(chunks->shared[chunk],
+                                        chunks->array[chunk], places->row[0],
+                                        places->n, out, err);
     status = take_elements_of_runs(chunks, &r, out, err);
     if (status != OJ_OK)
         oj_arrow_array_release(out);
@@ -1190,13 +1193,15 @@ static int64_t bytes_of_children(const struct ArrowSchema *schema,
 {
     int64_t sum = 0;
     for (int64_t i = 0; i < schema->n_children; i++)
-        sum += oj_arrow_bytes(schema->children[i], array->children[i], first,
-                              n < 0 ? array->children[i]->length : n);
+        sum += oj_arrow_estimate_bytes(schema->children[i], array->children[i],
+                                       first,
+                                       n < 0 ? array->children[i]->length : n);
     return sum;
 }
 
-int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
-                       const struct ArrowArray *array, int64_t first, int64_t n)
+int64_t oj_arrow_estimate_bytes(const struct ArrowSchema *schema,
+                                const struct ArrowArray *array, int64_t first,
+                                int64_t n)
 {
     struct oj_arrow_type type = oj_arrow_type_of(schema);
     int64_t sum = 0, begin, size = type.size;
@@ -1219,11 +1224,13 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
             sum = count_between_offsets(array, size, first, n, &begin);
             if (sum > array->children[0]->length - begin)
                 return n * size;
-            return n * size + oj_arrow_bytes(schema->children[0],
-                                             array->children[0], begin, sum);
+            return n * size + oj_arrow_estimate_bytes(schema->children[0],
+                                                      array->children[0], begin,
+                                                      sum);
         case OJ_STORES_FIXED_LISTS:
-            return oj_arrow_bytes(schema->children[0], array->children[0],
-                                  (array->offset + first) * size, n * size);
+            return oj_arrow_estimate_bytes(
+                schema->children[0], array->children[0],
+                (array->offset + first) * size, n * size);
         case OJ_STORES_STRUCTS:
             return bytes_of_children(schema, array, array->offset + first, n);
         default: /* an estimate, as if all elements had equally many values */
@@ -1263,9 +1270,9 @@ static int64_t longest_view(const struct ArrowArray *array, int64_t first,
     return most;
 }
 
-int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
-                            const struct ArrowArray *array, int64_t first,
-                            int64_t n)
+int64_t oj_arrow_max_row_bytes(const struct ArrowSchema *schema,
+                               const struct ArrowArray *array, int64_t first,
+                               int64_t n)
 {
     struct oj_arrow_type type = oj_arrow_type_of(schema);
     int64_t sum = 0, size = type.size;
@@ -1287,20 +1294,21 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
             return longest_view(array, first, n);
         case OJ_STORES_LISTS:
             return size + longest_between_offsets(array, size, first, n) *
-                              oj_arrow_most_bytes(schema->children[0], child, 0,
-                                                  child->length);
+                              oj_arrow_max_row_bytes(schema->children[0], child,
+                                                     0, child->length);
         case OJ_STORES_FIXED_LISTS:
-            return size * oj_arrow_most_bytes(schema->children[0], child, 0,
-                                              child->length);
+            return size * oj_arrow_max_row_bytes(schema->children[0], child, 0,
+                                                 child->length);
         case OJ_STORES_STRUCTS:
             for (int64_t i = 0; i < schema->n_children; i++)
-                sum +=
-                    oj_arrow_most_bytes(schema->children[i], array->children[i],
-                                        array->offset + first, n);
+                sum += oj_arrow_max_row_bytes(schema->children[i],
+                                              array->children[i],
+                                              array->offset + first, n);
             return sum;
         case OJ_STORES_RUNS:
-            return oj_arrow_most_bytes(schema->children[1], array->children[1],
-                                       0, array->children[1]->length);
+            return oj_arrow_max_row_bytes(schema->children[1],
+                                          array->children[1], 0,
+                                          array->children[1]->length);
         default:
             return INT32_MAX; /* list views may overlap, so their total size has
                                  no useful bound */

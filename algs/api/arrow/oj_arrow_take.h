@@ -66,14 +66,14 @@ OJ_MUST_USE oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
 
 /** Returns the approximate size in bytes of n rows of an array, from row
  * `first` on; used to limit batches. */
-int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
-                       const struct ArrowArray *array, int64_t first,
-                       int64_t n);
+int64_t oj_arrow_estimate_bytes(const struct ArrowSchema *schema,
+                                const struct ArrowArray *array, int64_t first,
+                                int64_t n);
 
 /** Returns an upper bound of the size in bytes of the largest of n rows, from
  * row `first` on. O(rows and elements of their lists). */
-int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
-                            const struct ArrowArray *array, int64_t first,
-                            int64_t n);
+int64_t oj_arrow_max_row_bytes(const struct ArrowSchema *schema,
+                               const struct ArrowArray *array, int64_t first,
+                               int64_t n);
 
 #endif

@@ -1,8 +1,8 @@
 /** The engines of the backends "live_quadtree" and "live_kdtree": the kept
  * index of points (algs/live) as a backend of joins, so that it can be compared
  * with the other backends on the user's layers. All points of the join side are
- * inserted into an empty index in one batch. oj_join_move() applies the new
- * positions of points in one batch, too.
+ * inserted into an empty index in one batch. oj_join_move_points() applies the
+ * new positions of points in one batch, too.
  *
  *  The id of a point is first_id plus its tie rank, so that sorting by id sorts
  *  in tie order. */
@@ -31,8 +31,9 @@ static void free_live_index(struct oj_index *wrapped)
     oj_free(self->feature);
 }
 
-static int takes(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input)
+static int supports_join_by_live_index(const struct oj_relation *relation,
+                                       const struct oj_flat *join_side,
+                                       const struct oj_flat *input)
 {
     (void)input;
     return oj_relation_is_of_shapes(relation) &&
@@ -67,8 +68,9 @@ static int32_t feature_of_id(const struct live_backend_index *self, int64_t id)
 
 /* Inserts or moves n features in the index: those listed in `feature`, or the
  * first n if it is NULL. */
-static oj_status apply_features(struct live_backend_index *self, int64_t n,
-                                const int32_t *feature, struct oj_error *err)
+static oj_status insert_or_move_features(struct live_backend_index *self,
+                                         int64_t n, const int32_t *feature,
+                                         struct oj_error *err)
 {
     const struct oj_flat *side = self->args.join_side;
     double *x = oj_malloc(n, sizeof *x), *y = oj_malloc(n, sizeof *y);
@@ -113,16 +115,17 @@ static oj_status build(struct oj_index *wrapped,
     }
     OJ_TRY(oj_live_new((enum oj_live_tree)args->engine->variant,
                        args->options.n_threads, &self->live, err));
-    OJ_TRY(apply_features(self, side->n_features, NULL, err));
+    OJ_TRY(insert_or_move_features(self, side->n_features, NULL, err));
     stats->index_bytes += oj_live_count(self->live).n_bytes;
     return OJ_OK;
 }
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status make_matches(const struct live_backend_index *self,
-                              const struct live_pairs *pairs,
-                              struct oj_matches *out, struct oj_error *err)
+static oj_status convert_pairs_to_matches(const struct live_backend_index *self,
+                                          const struct live_pairs *pairs,
+                                          struct oj_matches *out,
+                                          struct oj_error *err)
 {
     int lists = oj_relation_allows_many_pairs(&self->args.relation);
     OJ_TRY(oj_matches_reserve(out, pairs->n_rows,
@@ -159,7 +162,7 @@ static oj_status join_by_searching_pages(const struct live_backend_index *self,
     struct live_pairs pairs = {0};
     oj_status status = live_search_pairs(query, &pairs, err);
     if (status == OJ_OK)
-        status = make_matches(self, &pairs, out, err);
+        status = convert_pairs_to_matches(self, &pairs, out, err);
     live_pairs_free(&pairs);
     return status;
 }
@@ -223,7 +226,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                                    options->max_batch_pairs, input->n_features),
                                .cancel = options->cancel};
     enum live_way way =
-        live_search_choose(query.state, query.relation, input, 1);
+        live_search_choose_method(query.state, query.relation, input, 1);
     oj_status status = way == LIVE_IN_PAGES
                            ? join_by_searching_pages(self, &query, out, err)
                            : join_with_index_of_candidates(
@@ -236,12 +239,12 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
 static oj_status move_points(struct oj_index *wrapped, int64_t n,
                              const int32_t *feature, struct oj_error *err)
 {
-    return apply_features((void *)wrapped, n, feature, err);
+    return insert_or_move_features((void *)wrapped, n, feature, err);
 }
 
 #define LIVE_ENGINE(method_name, tree)                                         \
     {                                                                          \
-        .name = method_name, .takes = takes,                                   \
+        .name = method_name, .supports = supports_join_by_live_index,          \
         .index_size = sizeof(struct live_backend_index), .build = build,       \
         .join = join, .move = move_points, .free_side = free_live_index,       \
         .variant = tree                                                        \

@@ -120,7 +120,8 @@ static double count_sampled_pairs(const struct oj_matches *found, int64_t i)
  * three numbers: pairs of its sample; mean of the neighbouring samples; minimum
  * of the next two samples on either side, because a dense area may start or end
  * within the stretch. */
-static double predict_rate(const struct oj_matches *found, int64_t i)
+static double predict_pairs_per_row_of_stretch(const struct oj_matches *found,
+                                               int64_t i)
 {
     double rate = count_sampled_pairs(found, i), mean = 0.0;
     for (int64_t k = i - NEIGHBOURS; k <= i + NEIGHBOURS; k++)
@@ -141,7 +142,7 @@ static void learn_from_sample(struct oj_batch_parts *parts,
         double n_pairs = count_sampled_pairs(found, i);
         sum += n_pairs;
         squares += n_pairs * n_pairs;
-        parts->rate[i] = predict_rate(found, i);
+        parts->rate[i] = predict_pairs_per_row_of_stretch(found, i);
     }
     parts->more = 1.0;
     /* the mean plus twice an upper bound of its standard error (of squares
@@ -201,7 +202,8 @@ static int64_t count_rows_to_sample(const struct oj_batch_parts *parts,
 /* Returns the number of rows for the next part that is safe because a row has
  * at most most_per_row pairs, or 0 if there is no such maximum. The `left`
  * remaining rows are divided into equal parts. */
-static int64_t count_safe_rows(const struct oj_batch_parts *parts, int64_t left)
+static int64_t
+count_rows_surely_within_limit(const struct oj_batch_parts *parts, int64_t left)
 {
     int64_t most, n_parts;
     if (parts->max_pairs == 0 || parts->most_per_row == 0)
@@ -221,7 +223,8 @@ static oj_status sample_batch_if_needed(struct oj_batch_parts *parts,
     parts->n_samples = 0;
     if (parts->sample == NULL || parts->max_pairs == 0 ||
         n_samples < LEAST_SAMPLES || !can_copy_rows(batch) ||
-        count_safe_rows(parts, batch->n_features) == batch->n_features)
+        count_rows_surely_within_limit(parts, batch->n_features) ==
+            batch->n_features)
         return OJ_OK;
     return sample_batch(parts, batch, n_samples, out, err);
 }
@@ -230,9 +233,10 @@ static oj_status sample_batch_if_needed(struct oj_batch_parts *parts,
 
 /* Returns how many of the rows first .. end - 1 have at most `most` predicted
  * pairs in total; *predicted is this total. */
-static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
-                                     int64_t first, int64_t end, double most,
-                                     double *predicted)
+static int64_t
+count_rows_up_to_predicted_pairs(const struct oj_batch_parts *parts,
+                                 int64_t first, int64_t end, double most,
+                                 double *predicted)
 {
     int64_t row = first;
     *predicted = 0.0;
@@ -257,21 +261,22 @@ static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
 
 /* Returns the predicted number of rows for the next part; `left` rows of the
  * batch are not joined yet. */
-static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
-                            int64_t left)
+static int64_t predict_rows_of_next_part(const struct oj_batch_parts *parts,
+                                         int64_t first, int64_t left)
 {
     double most = (double)parts->max_pairs / 2.0, predicted;
     int64_t n = left;
     if (parts->max_pairs > 0 && parts->n_samples > 0)
-        n = count_rows_with_pairs(parts, first, first + left, most, &predicted);
+        n = count_rows_up_to_predicted_pairs(parts, first, first + left, most,
+                                             &predicted);
     else if (parts->max_pairs > 0 && parts->n_joined == 0 &&
              parts->most_rows == 0 && parts->sample != NULL)
         n = (left + FIRST_PART - 1) / FIRST_PART;
     else if (parts->max_pairs > 0 &&
              parts->pairs_per_row * (double)left > 1.5 * most)
         n = (int64_t)(most / parts->pairs_per_row);
-    if (n < count_safe_rows(parts, left))
-        n = count_safe_rows(parts, left);
+    if (n < count_rows_surely_within_limit(parts, left))
+        n = count_rows_surely_within_limit(parts, left);
     if (parts->most_rows > 0 && n > parts->most_rows)
         n = parts->most_rows;
     return n < 1 ? 1 : n;
@@ -280,7 +285,7 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
 /* Returns the previous estimate of pairs per row, reduced after n more rows.
  * The more pairs the n rows were expected to have, the more it is reduced: to a
  * quarter if they were expected to have half of the allowed pairs or more. */
-static double fade_pairs_per_row(const struct oj_batch_parts *parts, int64_t n)
+static double decay_pairs_per_row(const struct oj_batch_parts *parts, int64_t n)
 {
     double expected = parts->pairs_per_row * (double)n;
     double half = (double)parts->max_pairs / 2.0;
@@ -293,9 +298,9 @@ static void learn_from_joined_part(struct oj_batch_parts *parts, int64_t first,
 {
     double rate = (double)n_pairs / (double)n, predicted = 0.0;
     if (parts->n_samples > 0)
-        (void)count_rows_with_pairs(parts, first, first + n, INFINITY,
-                                    &predicted);
-    parts->pairs_per_row = fmax(rate, fade_pairs_per_row(parts, n));
+        (void)count_rows_up_to_predicted_pairs(parts, first, first + n,
+                                               INFINITY, &predicted);
+    parts->pairs_per_row = fmax(rate, decay_pairs_per_row(parts, n));
     parts->n_joined++;
     /* a part with too many pairs has set this limit: relax it slowly */
     if (parts->most_rows > 0 && parts->most_rows < INT64_MAX / 2)
@@ -329,7 +334,7 @@ oj_status oj_batch_parts_join(struct oj_batch_parts *parts,
     {
         const struct oj_flat *rows = batch;
         oj_status status;
-        *n = predict_rows(parts, first, left);
+        *n = predict_rows_of_next_part(parts, first, left);
         if (*n < batch->n_features)
         {
             OJ_TRY(oj_flat_slice_make(batch, first, *n, slice, err));

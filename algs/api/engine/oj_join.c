@@ -5,7 +5,7 @@
 #include "../../../flatten/base/oj_timed_wait.h"
 #include "../../foundations/aggregate/oj_aggregate.h"
 #include "../../foundations/aggregate/oj_sum_request.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../foundations/relation/oj_gpu.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../foundations/relation/oj_is_points_in_polygons.h"
@@ -203,8 +203,8 @@ static int choose_engine_of(const struct oj_backend *backend,
     for (int i = 0; (engine = backend->engines[i]) != NULL; i++)
     {
         if ((join->has_small_classes || !engine->needs_small_classes) &&
-            oj_engine_takes(engine, &join->args.relation, &join->join_side,
-                            input))
+            oj_engine_supports_join(engine, &join->args.relation,
+                                    &join->join_side, input))
             return i;
     }
     return -1;
@@ -450,7 +450,8 @@ static int gpu_module_supports_join(const struct oj_join *join,
     return !join->is_refused &&
            !ranks_similar_within_distance(&join->args.relation) &&
            !has_conditions_for_cpu_only(&join->args.relation) &&
-           join->module->takes(&join->args.relation, &join->join_side, input);
+           join->module->supports(&join->args.relation, &join->join_side,
+                                  input);
 }
 
 /* Prepares the CPU to join this batch, or a part of it: enables the screen,
@@ -550,7 +551,7 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
     struct oj_options *options = &join->args.options;
     struct oj_error why = {OJ_OK, ""};
     oj_status status =
-        oj_gpu_find(options, &join->module, &options->gpus, &why);
+        oj_gpu_find_devices(options, &join->module, &options->gpus, &why);
     if (status != OJ_OK)
         return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
                        why.message);
@@ -725,11 +726,11 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
     if (!((may_input_have_points(join) ||
            gpu_join_ignores_geometry_kind(join)) &&
           !ranks_similar_within_distance(&join->args.relation) &&
-          module->takes(&join->args.relation, &join->join_side, NULL)) &&
+          module->supports(&join->args.relation, &join->join_side, NULL)) &&
         !(may_input_have_shapes(join) && module->screen_index != NULL &&
           gpu_screen_decides_most_pairs(join)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
-    return oj_gpu_find(&join->args.options, &module, &gpus, err);
+    return oj_gpu_find_devices(&join->args.options, &module, &gpus, err);
 }
 
 static int is_gpu_use_optional(const struct oj_join *join)
@@ -904,7 +905,7 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
 /* If any pair of a row is enough, joins by the nearest feature: a search for
  * one feature ends early, whereas the features within a distance, or at an
  * equal distance, may be many. */
-static void search_nearest_if_any_pair_is_enough(struct oj_relation *asked)
+static void change_to_nearest_if_any_pair_suffices(struct oj_relation *asked)
 {
     if (asked->enough_pairs != OJ_ENOUGH_ANY)
         return;
@@ -948,7 +949,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     pthread_mutex_init(&join->lock, NULL);
     split_similar_into_dwithin_and_rank(join, relation);
     if (!join->is_ranked)
-        search_nearest_if_any_pair_is_enough(&join->args.relation);
+        change_to_nearest_if_any_pair_suffices(&join->args.relation);
     own = &join->args.options;
     if (options != NULL)
         *own = *options;
@@ -1069,8 +1070,8 @@ static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
     return OJ_OK;
 }
 
-static void leave_waiting_line(struct oj_join *join,
-                               const struct join_turn *turn)
+static void leave_queue_of_waiting_threads(struct oj_join *join,
+                                           const struct join_turn *turn)
 {
     struct join_turn **at = &join->line;
     while (*at != turn)
@@ -1096,7 +1097,7 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
         oj_timed_wait_until_poll(&join->join_released, &join->lock);
         status = oj_check_cancel(cancel, NULL);
     }
-    leave_waiting_line(join, &turn);
+    leave_queue_of_waiting_threads(join, &turn);
     /* the next waiting thread may now be first in the queue */
     pthread_cond_broadcast(&join->join_released);
     return status == OJ_OK ? OJ_OK
@@ -1300,14 +1301,15 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
     if (join->overlapping == NULL)
         OJ_TRY(oj_overlapping_points_make(&join->args, &join->overlapping,
                                           &join->stats, err));
-    return oj_overlapping_points_add(join->overlapping, input, out,
-                                     &join->stats, err);
+    return oj_overlapping_points_add_pairs(join->overlapping, input, out,
+                                           &join->stats, err);
 }
 
 /* --- points that move ----------------------------------------------------- */
 
-oj_status oj_join_move(struct oj_join *join, const struct oj_flat *join_side,
-                       int64_t n, const int32_t *feature, struct oj_error *err)
+oj_status oj_join_move_points(struct oj_join *join,
+                              const struct oj_flat *join_side, int64_t n,
+                              const int32_t *feature, struct oj_error *err)
 {
     int i = choose_expected_engine(join);
     const struct oj_engine *engine = i >= 0 ? join->backend->engines[i] : NULL;
@@ -1454,7 +1456,7 @@ const struct oj_backend *oj_join_backend(const struct oj_join *join)
                : join->backend;
 }
 
-const char *oj_join_reason(const struct oj_join *join)
+const char *oj_join_reason_for_backend(const struct oj_join *join)
 {
     if (!join->uses_gpu)
         return join->choice;

@@ -80,10 +80,10 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
  *             join is unchanged; OJ_ERR_NOMEM, OJ_ERR_LIMIT, OJ_ERR_INTERNAL:
  *             the join can then only be closed
  *  Not thread-safe; the join must have no copies (oj_join_acquire()). */
-OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
-                                   const struct oj_flat *join_side, int64_t n,
-                                   const int32_t *feature,
-                                   struct oj_error *err);
+OJ_MUST_USE oj_status oj_join_move_points(struct oj_join *join,
+                                          const struct oj_flat *join_side,
+                                          int64_t n, const int32_t *feature,
+                                          struct oj_error *err);
 
 /** For use by several threads: gives the calling thread a join with the join
  *  side of `join`, until oj_join_release().  If oj_join_is_on_cpu() is 1,
@@ -153,7 +153,7 @@ const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
 /** Returns why "auto" chose the backend, or why "cuda" used the CPU or a slower
  * method, or "" if there is nothing to report. */
-const char *oj_join_reason(const struct oj_join *join);
+const char *oj_join_reason_for_backend(const struct oj_join *join);
 
 /** Returns a description of the method that joins batches like input, since a
  * backend can have several. input NULL: batches of points. */

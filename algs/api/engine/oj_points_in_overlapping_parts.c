@@ -185,17 +185,17 @@ static void merge_pairs_into_matches(const struct oj_overlapping_points *self,
     }
 }
 
-oj_status oj_overlapping_points_add(struct oj_overlapping_points *self,
-                                    const struct oj_flat *input,
-                                    struct oj_matches *out,
-                                    struct oj_stats *stats,
-                                    struct oj_error *err)
+oj_status oj_overlapping_points_add_pairs(struct oj_overlapping_points *self,
+                                          const struct oj_flat *input,
+                                          struct oj_matches *out,
+                                          struct oj_stats *stats,
+                                          struct oj_error *err)
 {
     int64_t n = out->offset[out->n_rows];
     OJ_TRY(find_pairs(self, input, stats, err));
     if (self->n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(oj_pairs_fit(
+    OJ_TRY(oj_pair_budget_check(
         oj_most_pairs_of_batch(self->args.options.max_batch_pairs, out->n_rows),
         out->n_pairs + self->n_pairs, err));
     OJ_TRY(oj_matches_grow(out, n, n + self->n_pairs, err));

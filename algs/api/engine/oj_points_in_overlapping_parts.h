@@ -21,7 +21,7 @@ OJ_MUST_USE oj_status oj_overlapping_points_make(
  * stay in tie order, unless the relation allows any order. O(points) if no
  * point has such a pair, and otherwise also O(pairs of the engine), which are
  * moved. */
-OJ_MUST_USE oj_status oj_overlapping_points_add(
+OJ_MUST_USE oj_status oj_overlapping_points_add_pairs(
     struct oj_overlapping_points *self, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);
 

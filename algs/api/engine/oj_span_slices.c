@@ -4,7 +4,7 @@
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/oj_feature_box.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../pairs/selection/oj_answer_ranking.h"
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "../../pairs/selection/oj_tie_rank_sort.h"
@@ -210,7 +210,7 @@ static int choose_inner_engine(const struct oj_relation *relation,
     for (int i = 0; engine[i] != NULL; i++)
     {
         if (engine[i] != &oj_span_slices &&
-            oj_engine_takes(engine[i], relation, join_side, input))
+            oj_engine_supports_join(engine[i], relation, join_side, input))
             return i;
     }
     return -1;
@@ -230,9 +230,9 @@ static int choose_span_for_slices(const struct oj_relation *relation,
  * points within a distance of points, whose engine tests spans per cell, nor
  * texts, vectors and overlapping parts, because struct gathered has no copies
  * of them. */
-static int takes_span_slices(const struct oj_relation *relation,
-                             const struct oj_flat *join_side,
-                             const struct oj_flat *input)
+static int supports_join_by_span_slices(const struct oj_relation *relation,
+                                        const struct oj_flat *join_side,
+                                        const struct oj_flat *input)
 {
     return relation->n_spans > 0 &&
            !oj_relation_compares_attributes(relation) &&
@@ -240,7 +240,8 @@ static int takes_span_slices(const struct oj_relation *relation,
            (input == NULL || input->n_texts == 0) &&
            join_side->n_features >= 4 * LEAST_FEATURES &&
            choose_span_for_slices(relation, join_side) >= 0 &&
-           !oj_engine_takes(&oj_cpu_near_points, relation, join_side, input);
+           !oj_engine_supports_join(&oj_cpu_near_points, relation, join_side,
+                                    input);
 }
 
 static int64_t span_duration(int64_t from, int64_t until)
@@ -252,7 +253,8 @@ static int64_t span_duration(int64_t from, int64_t until)
 
 /* Returns the time between the 5th and the 95th percentile of all begins.
  * Outliers would make slices too long. */
-static int64_t middle_duration_of_begins(const struct shared_slices *shared)
+static int64_t
+duration_of_middle_90_percent_begins(const struct shared_slices *shared)
 {
     int64_t n = shared->n_begins;
     return n > 0 ? span_duration(shared->begin[n / 20],
@@ -284,7 +286,8 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
 {
     const struct oj_flat *flat = self->args.join_side;
     const struct oj_spans *spans = &flat->spans[self->span];
-    int64_t most = middle_duration_of_begins(self->shared) / n_slices;
+    int64_t most =
+        duration_of_middle_90_percent_begins(self->shared) / n_slices;
     int by_end = !needs_contact_alone(self);
     int64_t n = 0, n_long = 0, n_all = flat->n_features;
     struct oj_keyed *keyed = oj_malloc(2 * n_all, sizeof *keyed), *sorted;
@@ -802,7 +805,7 @@ static oj_status add_pairs_of_row(const struct slices_batch *b, int thread,
         OJ_TRY(oj_ranking_add(&worker->ranking, feature_of[found->join_row[p]],
                               found->measure[p], err));
     oj_ranking_finish(&worker->ranking);
-    return oj_answers_add(answers, row, &worker->ranking, err);
+    return oj_answers_add_ranking(answers, row, &worker->ranking, err);
 }
 
 static oj_status join_rows_with_slice(int64_t i, int thread, void *user,
@@ -1021,13 +1024,13 @@ static oj_status join_span_slices(struct oj_index *wrapped,
                                           err);
 }
 
-const struct oj_engine oj_span_slices = {.name = "slices of time",
-                                         .takes = takes_span_slices,
-                                         .index_size =
-                                             sizeof(struct span_slices_index),
-                                         .build = build_span_slices,
-                                         .join = join_span_slices,
-                                         .free_side = free_span_slices_index,
-                                         .free_batches = free_batches,
-                                         .set_options = set_options,
-                                         .takes_headings = 1};
+const struct oj_engine oj_span_slices = {
+    .name = "slices of time",
+    .supports = supports_join_by_span_slices,
+    .index_size = sizeof(struct span_slices_index),
+    .build = build_span_slices,
+    .join = join_span_slices,
+    .free_side = free_span_slices_index,
+    .free_batches = free_batches,
+    .set_options = set_options,
+    .takes_headings = 1};

@@ -21,8 +21,8 @@ _Static_assert((int)OGRJOIN_ENTER == (int)OJ_EVENT_ENTER &&
                    (int)OGRJOIN_CHANGE == (int)OJ_EVENT_CHANGE,
                "events are numbered alike");
 
-oj_status api_events_read_words(const char *words, int *with_stays,
-                                struct oj_error *err)
+oj_status api_events_read_setting(const char *words, int *with_stays,
+                                  struct oj_error *err)
 {
     *with_stays = 0;
     return words == NULL ? OJ_OK
@@ -38,7 +38,7 @@ struct number_text
     char at[NUMBER_BYTES];
 };
 
-static struct number_text text_of(double number)
+static struct number_text number_as_text(double number)
 {
     struct number_text text;
     oj_number_write(number, 17, text.at, sizeof text.at);
@@ -56,15 +56,17 @@ static oj_status write_options_as_text(const struct oj_relation *r,
     int n;
     if (of != NULL)
         snprintf(ellipsoid, sizeof ellipsoid, " ellipsoid %s %s",
-                 text_of(of->semi_major).at, text_of(of->flattening).at);
+                 number_as_text(of->semi_major).at,
+                 number_as_text(of->flattening).at);
     n = snprintf(text, sizeof text,
                  "op %s max_distance %s min_distance %s metric %d distance %d "
                  "distance_to %d densify %s relate %s exclude_self %d "
                  "exclude_same_geometry %d%s%s%s",
-                 oj_op_get(r->op)->name, text_of(r->max_distance).at,
-                 text_of(r->min_distance).at, (int)r->metric, (int)r->distance,
-                 (int)r->distance_to, text_of(r->densify).at, r->mask,
-                 r->exclude_self, r->exclude_same_geometry, ellipsoid,
+                 oj_op_get(r->op)->name, number_as_text(r->max_distance).at,
+                 number_as_text(r->min_distance).at, (int)r->metric,
+                 (int)r->distance, (int)r->distance_to,
+                 number_as_text(r->densify).at, r->mask, r->exclude_self,
+                 r->exclude_same_geometry, ellipsoid,
                  conditions[0] != '\0' ? " " : "", conditions);
     if (n < 0 || n >= MOST_OPTIONS)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -76,8 +78,8 @@ static oj_status write_options_as_text(const struct oj_relation *r,
     return OJ_OK;
 }
 
-static oj_status check_join(const struct ogrjoin_index *index,
-                            struct oj_error *err)
+static oj_status check_join_can_give_events(const struct ogrjoin_index *index,
+                                            struct oj_error *err)
 {
     const struct oj_relation *relation = &index->settings.relation;
     const struct api_pair_settings *pairs = &index->settings.pairs;
@@ -107,7 +109,7 @@ oj_status api_events_new(struct ogrjoin_index *index, int with_stays,
                                          with_stays, has_texts};
     struct ogrjoin_events *e;
     oj_status status;
-    OJ_TRY(check_join(index, err));
+    OJ_TRY(check_join_can_give_events(index, err));
     OJ_NEW_ZEROED(e, 1, err);
     atomic_fetch_add(&index->n_users, 1);
     e->index = index;
@@ -195,7 +197,7 @@ static oj_status add_joined_reports(struct ogrjoin_events *e,
                              err));
     OJ_ROOM(e->report, 0, most, e->cap_report, err);
     OJ_ROOM(e->feature, 0, most, e->cap_feature, err);
-    oj_events_finish(e->events, &e->pairs, &e->rows);
+    oj_events_append_prepared(e->events, &e->pairs, &e->rows);
     for (int64_t row = 0; row < rows->n_rows; row++)
     {
         for (int64_t i = rows->offset[row]; i < rows->offset[row + 1]; i++)
@@ -251,7 +253,7 @@ int ogrjoin_events_new(struct ogrjoin_index *index, const char *which,
 {
     struct oj_error why = {OJ_OK, ""};
     int with_stays = 0;
-    oj_status status = api_events_read_words(which, &with_stays, &why);
+    oj_status status = api_events_read_setting(which, &with_stays, &why);
     if (status == OJ_OK)
         status =
             api_events_new(index, with_stays, has_texts != 0, "", out, &why);

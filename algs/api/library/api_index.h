@@ -174,8 +174,9 @@ struct ogrjoin_events
 
 /** Parses the setting events: *with_stays is 1 for "all", 0 for "changes" or
  * NULL. Fails with OJ_ERR_ARG for other words. */
-OJ_MUST_USE oj_status api_events_read_words(const char *words, int *with_stays,
-                                            struct oj_error *err);
+OJ_MUST_USE oj_status api_events_read_setting(const char *words,
+                                              int *with_stays,
+                                              struct oj_error *err);
 
 /** Makes the events of an index; no key is inside of a feature yet. has_texts
  * 1: keys are texts, 0: integers. conditions: text of all settings that decide

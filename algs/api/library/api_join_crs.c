@@ -48,8 +48,9 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
         left->crs.name, right->crs.name);
 }
 
-struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
-                                            const struct oj_crs_text *crs)
+struct oj_distance_frame
+api_join_crs_distance_frame(const struct ogrjoin_settings *s,
+                            const struct oj_crs_text *crs)
 {
     struct oj_distance_frame frame =
         oj_distance_frame_of_crs_text("", s->relation.metric, crs);
@@ -60,18 +61,18 @@ struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
     return frame;
 }
 
-oj_status api_join_crs_convert(struct ogrjoin_settings *s,
-                               const struct oj_distance_frame *frame,
-                               struct oj_error *err)
+oj_status api_join_crs_convert_distances(struct ogrjoin_settings *s,
+                                         const struct oj_distance_frame *frame,
+                                         struct oj_error *err)
 {
     struct oj_distance_request request = {.picks_nearest =
                                               s->pairs.pick == OJ_PICK_NEAREST,
                                           .wants_bearing = s->pairs.bearing};
-    if (api_setting_given(s, "max_distance") != NULL)
+    if (api_setting_text_as_given(s, "max_distance") != NULL)
         request.max_distance = &s->rows.max_distance;
-    if (api_setting_given(s, "min_distance") != NULL)
+    if (api_setting_text_as_given(s, "min_distance") != NULL)
         request.min_distance = &s->rows.min_distance;
-    if (api_setting_given(s, "densify") != NULL)
+    if (api_setting_text_as_given(s, "densify") != NULL)
         request.densify = &s->rows.densify;
     return oj_distances_convert(frame, &request, &s->relation, err);
 }
@@ -98,9 +99,9 @@ static oj_status use_crs_of_sides(struct ogrjoin_settings *s, const char *left,
     OJ_TRY(
         read_side_crs(s, right, "the CRS of the right side", &sides[1], err));
     OJ_TRY(api_join_crs_choose(s, &sides[0], &sides[1], &crs, err));
-    frame = api_join_crs_frame(s, &crs);
+    frame = api_join_crs_distance_frame(s, &crs);
     frame.are_layers = 1;
-    OJ_TRY(api_join_crs_convert(s, &frame, err));
+    OJ_TRY(api_join_crs_convert_distances(s, &frame, err));
     s->rows.max_distance.unit = s->rows.min_distance.unit =
         s->rows.densify.unit = OJ_UNIT_CRS;
     return OJ_OK;

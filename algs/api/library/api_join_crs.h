@@ -28,13 +28,14 @@ OJ_MUST_USE oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
 
 /** Returns the unit and kind of the CRS, for the conversion of distances;
  * borrows crs. */
-struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
-                                            const struct oj_crs_text *crs);
+struct oj_distance_frame
+api_join_crs_distance_frame(const struct ogrjoin_settings *s,
+                            const struct oj_crs_text *crs);
 
 /** Converts the distances of the settings to the unit of the frame and stores
  * them in s->relation. Fails with OJ_ERR_ARG if a distance cannot be
  * converted. */
-OJ_MUST_USE oj_status api_join_crs_convert(
+OJ_MUST_USE oj_status api_join_crs_convert_distances(
     struct ogrjoin_settings *s, const struct oj_distance_frame *frame,
     struct oj_error *err);
 

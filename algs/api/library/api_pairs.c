@@ -109,7 +109,7 @@ oj_status api_pair_maker_open(struct api_pair_maker *maker,
         return OJ_OK;
     if (request.along_is_m)
         OJ_TRY(oj_row_along_check_m("", "the right side",
-                                    oj_flat_find_m(join_side), err));
+                                    oj_flat_find_m_values(join_side), err));
     side.joined = side.whole = &maker->join_side;
     OJ_TRY(oj_pair_stage_open(&request, &maker->stage, err));
     status = oj_pair_stage_set_join_side(maker->stage, &side, err);
@@ -171,9 +171,10 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     status = oj_pair_ranks_make(&maker->relation, input, &maker->join_side,
                                 matches, maker->n_threads, &ranks, err);
     if (status == OJ_OK)
-        status = oj_one_to_one_add(choice, matches, &ranks, NULL, NULL, err);
+        status =
+            oj_one_to_one_add_matches(choice, matches, &ranks, NULL, NULL, err);
     if (status == OJ_OK)
-        status = oj_one_to_one_finish(choice, maker->cancel, err);
+        status = oj_one_to_one_choose_pairs(choice, maker->cancel, err);
     if (status == OJ_OK)
         status = api_one_to_one_matches(choice, matches->n_rows, out, err);
     oj_one_to_one_large_groups(choice, &pairs->n_large_groups, &n_large_pairs);
@@ -250,7 +251,7 @@ static int are_matches_dense_lists(const struct oj_matches *matches)
            matches->offset[matches->n_rows] == matches->n_pairs;
 }
 
-static void take_lists_from_matches(struct oj_matches *matches,
+static void move_lists_from_matches(struct oj_matches *matches,
                                     struct ogrjoin_pairs *pairs)
 {
     oj_free(pairs->offset);
@@ -305,23 +306,23 @@ static void copy_dense_matches_to_lists(const struct oj_matches *matches,
 }
 
 /* Returns 1 if the join has written its pairs directly into the arrays of
- * *pairs (api_pairs_lend_room()). */
+ * *pairs (api_pairs_lend_arrays_to_matches()). */
 static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
                                 const struct oj_matches *matches)
 {
     return matches->is_lent && matches->join_row == pairs->right32 + pairs->n;
 }
 
-void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
-                         struct oj_matches *matches)
+void api_pairs_lend_arrays_to_matches(struct ogrjoin_pairs *pairs,
+                                      struct oj_matches *matches)
 {
     int64_t cap = pairs->cap_right32 < pairs->cap_measure ? pairs->cap_right32
                                                           : pairs->cap_measure;
     if (pairs->is_lists && pairs->n < cap)
-        oj_matches_lend(matches, pairs->right32 + pairs->n,
-                        pairs->measure + pairs->n, cap - pairs->n);
+        oj_matches_use_lent_arrays(matches, pairs->right32 + pairs->n,
+                                   pairs->measure + pairs->n, cap - pairs->n);
     else if (matches->is_lent)
-        oj_matches_lend(matches, NULL, NULL, 0);
+        oj_matches_use_lent_arrays(matches, NULL, NULL, 0);
 }
 
 /* Allocates the arrays of lists. is_in_place 1: the join has filled all of them
@@ -348,9 +349,9 @@ static oj_status append_lists(const struct api_pair_maker *maker, int is_all,
     int is_in_place = is_dense && are_matches_in_place(pairs, matches);
     int64_t n = matches->n_pairs;
     if (!is_in_place)
-        OJ_TRY(oj_matches_unlend(matches, err));
+        OJ_TRY(oj_matches_copy_lent_arrays(matches, err));
     if (is_all && is_dense && !is_in_place)
-        take_lists_from_matches(matches, pairs);
+        move_lists_from_matches(matches, pairs);
     else
     {
         OJ_TRY(make_room_for_lists(pairs, is_in_place, matches, err));

@@ -134,7 +134,7 @@ OJ_MUST_USE oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
 
 /** Lets the next join write its pairs behind the existing ones, into the arrays
  * of *pairs, to save a copy. */
-void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
-                         struct oj_matches *matches);
+void api_pairs_lend_arrays_to_matches(struct ogrjoin_pairs *pairs,
+                                      struct oj_matches *matches);
 
 #endif

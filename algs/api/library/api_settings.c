@@ -480,8 +480,8 @@ const char *ogrjoin_setting_help(int i)
     return setting != NULL ? setting->help : NULL;
 }
 
-const char *api_setting_given(const struct ogrjoin_settings *settings,
-                              const char *name)
+const char *api_setting_text_as_given(const struct ogrjoin_settings *settings,
+                                      const char *name)
 {
     const struct oj_parameter *setting;
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
@@ -581,7 +581,7 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
     while (*list != '\0' && status == OJ_OK)
     {
         struct oj_similar *to = &out->similar[out->n_similar];
-        const char *end = oj_similar_end(list);
+        const char *end = oj_similar_fields_end(list);
         memcpy(word, list, (size_t)(end - list));
         word[end - list] = '\0';
         list = end + (*end == ',');
@@ -601,9 +601,10 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
     return status;
 }
 
-oj_status api_settings_compared(const struct ogrjoin_settings *settings,
-                                struct compared_fields *out,
-                                struct oj_error *err)
+oj_status
+api_settings_parse_compared_fields(const struct ogrjoin_settings *settings,
+                                   struct compared_fields *out,
+                                   struct oj_error *err)
 {
     memset(out, 0, sizeof *out);
     if (settings->similar != NULL)
@@ -613,16 +614,16 @@ oj_status api_settings_compared(const struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-oj_status api_settings_spans(const struct ogrjoin_settings *settings,
-                             struct oj_span_words words[OJ_MOST_SPANS], int *n,
-                             struct oj_error *err)
+oj_status api_settings_parse_spans(const struct ogrjoin_settings *settings,
+                                   struct oj_span_words words[OJ_MOST_SPANS],
+                                   int *n, struct oj_error *err)
 {
     static const char *const names[OJ_MOST_SPANS] = {"within_time", "during"};
     memset(words, 0, OJ_MOST_SPANS * sizeof *words);
     *n = 0;
     for (int i = 0; i < OJ_MOST_SPANS; i++)
     {
-        const char *word = api_setting_given(settings, names[i]);
+        const char *word = api_setting_text_as_given(settings, names[i]);
         if (word == NULL)
             continue;
         OJ_TRY(
@@ -632,11 +633,11 @@ oj_status api_settings_spans(const struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-oj_status api_settings_heading(const struct ogrjoin_settings *settings,
-                               char **field, double *tolerance,
-                               struct oj_error *err)
+oj_status api_settings_parse_heading(const struct ogrjoin_settings *settings,
+                                     char **field, double *tolerance,
+                                     struct oj_error *err)
 {
-    const char *word = api_setting_given(settings, "heading");
+    const char *word = api_setting_text_as_given(settings, "heading");
     *field = NULL;
     return word == NULL
                ? OJ_OK
@@ -808,9 +809,9 @@ static oj_status set_threshold(const char *name, double value, int64_t *to,
     return OJ_OK;
 }
 
-static oj_status set_number_of(struct ogrjoin_settings *settings,
-                               const struct oj_parameter *setting, double value,
-                               struct oj_error *err)
+static oj_status store_number_in_setting(struct ogrjoin_settings *settings,
+                                         const struct oj_parameter *setting,
+                                         double value, struct oj_error *err)
 {
     const char *name = setting->name;
     void *at = (char *)settings + setting->offset;
@@ -849,7 +850,7 @@ static oj_status set_number(struct ogrjoin_settings *settings, const char *name,
     char text[40];
     int place;
     OJ_TRY(find_setting(name, &place, err));
-    OJ_TRY(set_number_of(settings, setting_at(place), value, err));
+    OJ_TRY(store_number_in_setting(settings, setting_at(place), value, err));
     snprintf(text, sizeof text, "%.17g", value);
     return duplicate_text(&settings->given[place], text, err);
 }
@@ -922,7 +923,7 @@ int api_settings_threads(const struct ogrjoin_settings *settings)
 /* ---- copies -------------------------------------------------------------- */
 
 struct ogrjoin_settings
-api_settings_view(const struct ogrjoin_settings *settings)
+api_settings_copy_without_texts(const struct ogrjoin_settings *settings)
 {
     struct ogrjoin_settings view = *settings;
     view.word_map = view.similar = view.vector = NULL;
@@ -955,7 +956,7 @@ oj_status api_settings_copy(const struct ogrjoin_settings *settings,
         return oj_fail_nomem(err, 1, sizeof *copy);
     if (settings != NULL)
     {
-        *copy = api_settings_view(settings);
+        *copy = api_settings_copy_without_texts(settings);
         status = copy_texts(settings, copy, err);
     }
     if (status == OJ_OK)
@@ -1000,8 +1001,8 @@ static int are_given_values_equal(const struct ogrjoin_settings *a,
     return a->options.cancel == b->options.cancel;
 }
 
-int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
-                                  const struct ogrjoin_settings *b)
+int api_settings_are_equal_for_pairs(const struct ogrjoin_settings *a,
+                                     const struct ogrjoin_settings *b)
 {
     return are_given_values_equal(a, b, of_rows);
 }
@@ -1029,7 +1030,8 @@ oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
                            "%s %s: layers have no CRS, so a unit cannot be "
                            "converted: write a number in units of the "
                            "coordinates, or join rows (ogrjoin_rows_open)",
-                           names[i], api_setting_given(settings, names[i]));
+                           names[i],
+                           api_setting_text_as_given(settings, names[i]));
     }
     return OJ_OK;
 }

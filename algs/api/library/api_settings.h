@@ -44,7 +44,7 @@ struct api_row_settings
     int how;      /**< enum oj_how */
     int geometry; /**< enum oj_write_geometry, or API_GEOMETRY_NONE */
     int parts;    /**< parts of intersections that are kept: 0: all; otherwise 1
-                       + the argument of oj_row_keep_parts() */
+                       + the argument of oj_row_request_kept_parts() */
     int crs;      /**< enum api_crs_mode */
     int64_t batch_rows, input_rows;
     int right_is_part; /**< 1: the right side is a part of a layer */
@@ -99,13 +99,13 @@ struct ogrjoin_settings
 
 /** Returns the value of a setting as it was given, as text, or NULL if it was
  * not set. */
-const char *api_setting_given(const struct ogrjoin_settings *settings,
-                              const char *name);
+const char *api_setting_text_as_given(const struct ogrjoin_settings *settings,
+                                      const char *name);
 
 /** Returns a copy of the struct in which the texts that settings owns are NULL.
  */
 struct ogrjoin_settings
-api_settings_view(const struct ogrjoin_settings *settings);
+api_settings_copy_without_texts(const struct ogrjoin_settings *settings);
 
 /** Sets *out to a deep copy of settings, or to the defaults if settings is
  * NULL. */
@@ -117,8 +117,8 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
  * share one cancel flag or have none. Only settings that decide which pairs are
  * found are compared, not settings of the rows that are made of pairs (pick,
  * agg, geometry ..). */
-int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
-                                  const struct ogrjoin_settings *b);
+int api_settings_are_equal_for_pairs(const struct ogrjoin_settings *a,
+                                     const struct ogrjoin_settings *b);
 
 /** Returns 1 if all settings have equal values in a and b, and a and b share
  * one cancel flag or have none. Callbacks are not compared. */
@@ -130,23 +130,23 @@ int api_settings_threads(const struct ogrjoin_settings *settings);
 
 /** Parses the settings similar and vector. The caller frees *out, also after an
  * error. */
-OJ_MUST_USE oj_status
-api_settings_compared(const struct ogrjoin_settings *settings,
-                      struct compared_fields *out, struct oj_error *err);
+OJ_MUST_USE oj_status api_settings_parse_compared_fields(
+    const struct ogrjoin_settings *settings, struct compared_fields *out,
+    struct oj_error *err);
 
 /** Parses the settings within_time and during into words, and sets *n to the
  * number of those that are set. The caller frees words (oj_span_words_free()),
  * also after an error. */
-OJ_MUST_USE oj_status api_settings_spans(
+OJ_MUST_USE oj_status api_settings_parse_spans(
     const struct ogrjoin_settings *settings,
     struct oj_span_words words[OJ_MOST_SPANS], int *n, struct oj_error *err);
 
 /** Parses the setting heading. *field becomes the name of the column, which the
  * caller frees (oj_free()), or NULL without the setting; *tolerance is in
  * degrees. */
-OJ_MUST_USE oj_status
-api_settings_heading(const struct ogrjoin_settings *settings, char **field,
-                     double *tolerance, struct oj_error *err);
+OJ_MUST_USE oj_status api_settings_parse_heading(
+    const struct ogrjoin_settings *settings, char **field, double *tolerance,
+    struct oj_error *err);
 
 /** Sets relation->k to the default of its op, unless the settings give k. */
 void api_settings_set_default_k(const struct ogrjoin_settings *settings,

@@ -57,7 +57,7 @@ static oj_status open_column(const struct ArrowSchema *schema,
     OJ_TRY(oj_arrow_check_type(schema, err));
     OJ_TRY(oj_arrow_check_array(schema, &column->array, err));
     OJ_TRY(oj_arrow_schema_copy(schema, NULL, &column->schema, err));
-    column->kind = oj_arrow_kind(schema);
+    column->kind = oj_arrow_field_kind(schema);
     if (!oj_field_kind_is_compared(column->kind))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "on: values in the Arrow format \"%.100s\" cannot be "

@@ -310,7 +310,7 @@ static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
         if (!arrow_bit(v->word_valid, v->bytes.first + at))
             return OJ_OK;
     }
-    OJ_TRY(arrow_bytes_find(&v->bytes, at, &bytes, n, err));
+    OJ_TRY(arrow_bytes_of_row(&v->bytes, at, &bytes, n, err));
     *text = (const char *)bytes;
     return OJ_OK;
 }
@@ -365,7 +365,7 @@ static oj_status numbers_of_field_in_row(const struct field_values *v,
     size_t n_bytes;
     if (is_text(v->field->format))
     {
-        OJ_TRY(arrow_bytes_find(&v->bytes, row, &bytes, &n_bytes, err));
+        OJ_TRY(arrow_bytes_of_row(&v->bytes, row, &bytes, &n_bytes, err));
         *n = 1;
         if (most > 1)
             *n = oj_text_numbers((const char *)bytes, (int64_t)n_bytes, most,

@@ -163,8 +163,8 @@ static oj_status add_ring(const struct geometry_column *c,
 {
     double *x, *y, *m;
     int64_t n = end - first;
-    OJ_TRY(oj_flat_buf_ring(buf, err));
-    OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
+    OJ_TRY(oj_flat_buf_begin_ring(buf, err));
+    OJ_TRY(oj_flat_buf_add_vertices(buf, n, &x, &y, err));
     for (int64_t i = 0; i < n; i++)
     {
         x[i] = c->x[(first + i) * c->stride];
@@ -172,7 +172,7 @@ static oj_status add_ring(const struct geometry_column *c,
     }
     m = oj_flat_buf_last_m(buf, n);
     for (int64_t i = 0; m != NULL && c->m != NULL && i < n; i++)
-        m[i] = oj_flat_m_of(c->m[(first + i) * c->stride]);
+        m[i] = oj_flat_clean_m_value(c->m[(first + i) * c->stride]);
     return OJ_OK;
 }
 
@@ -183,7 +183,7 @@ static oj_status append_part_of_lists(const struct geometry_column *c,
                                       int64_t at, struct oj_error *err)
 {
     int64_t first = at, end = at + 1;
-    OJ_TRY(oj_flat_buf_part(buf, c->layout->kind, err));
+    OJ_TRY(oj_flat_buf_begin_part(buf, c->layout->kind, err));
     if (c->layout->kind != OJ_PART_POINT)
         first = arrow_list_range(&c->list[i], at, &end);
     if (c->layout->kind != OJ_PART_POLYGON)
@@ -221,12 +221,12 @@ static oj_status add_row_from_coordinates(const struct geometry_column *c,
     if (c->layout->kind == OJ_PART_POINT && end == first + 1)
         return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
                                      c->y[first * c->stride], err);
-    OJ_TRY(oj_flat_buf_begin(buf, fid, err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, fid, err));
     status = add_parts_of_row(c, buf, at, err);
     if (status == OJ_OK)
-        status = oj_flat_buf_end(buf, err);
+        status = oj_flat_buf_end_feature(buf, err);
     if (status != OJ_OK)
-        oj_flat_buf_drop(buf);
+        oj_flat_buf_drop_feature(buf);
     return status;
 }
 
@@ -236,7 +236,7 @@ static oj_status add_wkb(const struct geometry_column *c,
 {
     const uint8_t *bytes;
     size_t n;
-    OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n, err));
+    OJ_TRY(arrow_bytes_of_row(&c->wkb, row, &bytes, &n, err));
     return oj_wkb_add(buf, fid, bytes, n, err);
 }
 
@@ -419,8 +419,8 @@ static oj_status view_shapes_in_place(const struct geometry_column *c,
         copy_offsets(c, ring, p0, p1 - p0, &made->ring_offset, &r0, &r1, err));
     OJ_TRY(copy_offsets(c, vertex, r0, r1 - r0, &made->vertex_offset, &v0, &v1,
                         err));
-    *fits = oj_flat_are_joinable(c->x + v0, v1 - v0) &&
-            oj_flat_are_joinable(c->y + v0, v1 - v0) &&
+    *fits = oj_flat_are_coordinates_joinable(c->x + v0, v1 - v0) &&
+            oj_flat_are_coordinates_joinable(c->y + v0, v1 - v0) &&
             (vertex < 0 || are_rings_nonempty_and_closed(c, vertex, r0, r1));
     for (int64_t i = 0; *fits && ring >= 0 && i < p1 - p0; i++)
         *fits = made->ring_offset[i + 1] > made->ring_offset[i];
@@ -448,8 +448,8 @@ static oj_status view_points_in_place(const struct geometry_column *c,
 {
     struct oj_flat *flat = &features->flat;
     const double *x = c->x + c->is.skipped, *y = c->y + c->is.skipped;
-    *fits = oj_flat_are_joinable(x, c->n_rows) &&
-            oj_flat_are_joinable(y, c->n_rows);
+    *fits = oj_flat_are_coordinates_joinable(x, c->n_rows) &&
+            oj_flat_are_coordinates_joinable(y, c->n_rows);
     flat->n_features = flat->n_parts = flat->n_rings = flat->n_vertices =
         c->n_rows;
     flat->part_kinds = OJ_PART_POINT;
@@ -463,7 +463,7 @@ static oj_status view_points_in_place(const struct geometry_column *c,
 /* Reads a point from the WKB bytes xy into *x and *y. xy NULL: the row has no
  * point. Coordinates that a layer does not accept become NaN, so that the point
  * has no pairs. */
-static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
+static void read_wkb_point_or_nan(const uint8_t *xy, double *x, double *y)
 {
     *x = *y = NAN;
     if (xy == NULL)
@@ -489,13 +489,13 @@ static oj_status read_wkb_points_of_slice(int64_t i, int thread, void *user,
         size_t n_bytes;
         if (arrow_is_valid(&c->is, row))
         {
-            OJ_TRY(arrow_bytes_find(&c->wkb, row, &bytes, &n_bytes, err));
+            OJ_TRY(arrow_bytes_of_row(&c->wkb, row, &bytes, &n_bytes, err));
             bytes = oj_wkb_plain_point(bytes, n_bytes);
             if (bytes == NULL)
                 atomic_store(&r->has_others, 1);
         }
-        write_point_or_nan(bytes, &r->to->x[before + row],
-                           &r->to->y[before + row]);
+        read_wkb_point_or_nan(bytes, &r->to->x[before + row],
+                              &r->to->y[before + row]);
     }
     return OJ_OK;
 }
@@ -664,8 +664,9 @@ static int read_wkb_shape(struct plain_wkb *w)
  * and vertices. While counting, a feature out of reach gets no parts; it is
  * marked in r->is_out and counted in *n_out. Returns 0 if the WKB is not in
  * this simple form. */
-static int read_or_leave_out(struct plain_wkb *w, const struct reading *r,
-                             int64_t row, int64_t *n_out)
+static int read_wkb_shape_if_in_reach(struct plain_wkb *w,
+                                      const struct reading *r, int64_t row,
+                                      int64_t *n_out)
 {
     const struct extent before = w->extent;
     if (w->to != NULL)
@@ -703,10 +704,10 @@ static oj_status read_wkb_shapes_of_slice(int64_t i, int thread, void *user,
         size_t n;
         if (arrow_is_valid(&p->column->is, row))
         {
-            OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
+            OJ_TRY(arrow_bytes_of_row(&p->column->wkb, row, &w.at, &n, err));
             w.end = w.at + n;
             if (atomic_load(&r->has_others) ||
-                !read_or_leave_out(&w, r, before + row, &n_out))
+                !read_wkb_shape_if_in_reach(&w, r, before + row, &n_out))
             {
                 atomic_store(&r->has_others, 1);
                 return OJ_OK;
@@ -759,7 +760,8 @@ static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
 
 /* Allocates is_out, in which features out of reach are marked. When called for
  * the first rows, also makes the mask of the reach, if it saves time. */
-static oj_status begin_reach(struct reading *r, struct oj_error *err)
+static oj_status prepare_reach_mask_and_marks(struct reading *r,
+                                              struct oj_error *err)
 {
     struct arrow_reach *reach = r->features->reach;
     int64_t n = r->features->n_rows;
@@ -782,7 +784,7 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
 {
     struct oj_flat_buf *to = r->to;
     struct extent all;
-    OJ_TRY(begin_reach(r, err));
+    OJ_TRY(prepare_reach_mask_and_marks(r, err));
     r->to = NULL;
     OJ_TRY(run_for_each_slice(r, read_wkb_shapes_of_slice, err));
     r->to = to;
@@ -857,8 +859,8 @@ static oj_status convert_points_to_parts(struct oj_flat_buf *slice,
 {
     if (slice->long_form)
         return OJ_OK;
-    OJ_TRY(oj_flat_buf_begin(slice, 0, err));
-    oj_flat_buf_drop(slice);
+    OJ_TRY(oj_flat_buf_begin_feature(slice, 0, err));
+    oj_flat_buf_drop_feature(slice);
     return OJ_OK;
 }
 
@@ -1020,8 +1022,9 @@ static oj_status use_arrow_coordinates_in_place(struct arrow_features *features,
     return status;
 }
 
-oj_status arrow_features_end(struct arrow_features *features, int n_threads,
-                             const int *cancel, struct oj_error *err)
+oj_status arrow_features_make_layer(struct arrow_features *features,
+                                    int n_threads, const int *cancel,
+                                    struct oj_error *err)
 {
     struct reading r = {.features = features,
                         .n_threads = n_threads,

@@ -39,16 +39,17 @@ struct arrow_features
     int64_t n_rows;
 
     struct oj_flat_buf made; /**< the arrays of flat that this struct owns */
-    struct oj_flat flat;     /**< valid after arrow_features_end() */
+    struct oj_flat flat;     /**< valid after arrow_features_make_layer() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
-                      set before arrow_features_end() */
-    struct arrow_reach *reach; /**< where features can have pairs; NULL:
-                                    anywhere; set before arrow_features_end() */
+                      set before arrow_features_make_layer() */
+    struct arrow_reach
+        *reach; /**< where features can have pairs; NULL:
+                     anywhere; set before arrow_features_make_layer() */
 };
 
 /** Appends the rows of array, whose geometry column has this layout. layout
- * must stay valid until arrow_features_end(). array is moved, also on failure.
- * After a failure, features can only be freed. */
+ * must stay valid until arrow_features_make_layer(). array is moved, also on
+ * failure. After a failure, features can only be freed. */
 OJ_MUST_USE oj_status arrow_features_add(struct arrow_features *features,
                                          const struct arrow_layout *layout,
                                          struct ArrowArray *array,
@@ -56,9 +57,10 @@ OJ_MUST_USE oj_status arrow_features_add(struct arrow_features *features,
 
 /** Makes features->flat. FIDs are row numbers from first_fid on; flat.fid may
  * be NULL, since they can be computed. */
-OJ_MUST_USE oj_status arrow_features_end(struct arrow_features *features,
-                                         int n_threads, const int *cancel,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status arrow_features_make_layer(struct arrow_features *features,
+                                                int n_threads,
+                                                const int *cancel,
+                                                struct oj_error *err);
 
 void arrow_features_free(struct arrow_features *features);
 

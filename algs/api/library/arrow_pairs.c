@@ -51,8 +51,9 @@ static oj_status make_columns(const struct ogrjoin_pairs *pairs,
                : oj_fail_nomem(err, pairs->n / 8 + 1, 1);
 }
 
-oj_status arrow_pairs_take(struct ogrjoin_pairs *pairs, struct ArrowArray *out,
-                           struct oj_error *err)
+oj_status arrow_pairs_move_to_array(struct ogrjoin_pairs *pairs,
+                                    struct ArrowArray *out,
+                                    struct oj_error *err)
 {
     oj_status status;
     if (pairs->is_lists)

@@ -10,8 +10,8 @@ OJ_MUST_USE oj_status arrow_pairs_schema(struct ArrowSchema *out,
 
 /** Moves the arrays of *pairs into a record batch; *pairs is then empty. On
  * failure *pairs is unchanged. */
-OJ_MUST_USE oj_status arrow_pairs_take(struct ogrjoin_pairs *pairs,
-                                       struct ArrowArray *out,
-                                       struct oj_error *err);
+OJ_MUST_USE oj_status arrow_pairs_move_to_array(struct ogrjoin_pairs *pairs,
+                                                struct ArrowArray *out,
+                                                struct oj_error *err);
 
 #endif

@@ -31,7 +31,7 @@ oj_status live_device_new(const struct ogrjoin_settings *settings,
     OJ_NEW_ZEROED(device, 1, err);
     pthread_mutex_init(&device->lock, NULL);
     device->host = host;
-    status = oj_gpu_find(&options, &device->module, &options.gpus, err);
+    status = oj_gpu_find_devices(&options, &device->module, &options.gpus, err);
     if (status == OJ_OK)
         status = device->module->live_new(&options, &device->live, err);
     if (status == OJ_OK)
@@ -131,7 +131,8 @@ static oj_status replace_points(struct oj_live *host,
     return status;
 }
 
-static oj_status copy_points(struct live_device *device, struct oj_error *err)
+static oj_status copy_points_to_host(struct live_device *device,
+                                     struct oj_error *err)
 {
     struct live_points now = {0};
     oj_status status = device->module->live_points(
@@ -150,7 +151,7 @@ oj_status live_device_update_host(struct live_device *device,
     oj_status status = OJ_OK;
     pthread_mutex_lock(&device->lock);
     if (device->n_copied != device->n_batches)
-        status = copy_points(device, err);
+        status = copy_points_to_host(device, err);
     if (status == OJ_OK)
         device->n_copied = device->n_batches;
     pthread_mutex_unlock(&device->lock);
@@ -194,11 +195,11 @@ static int needs_feature_boxes_alone(const struct oj_relation *relation,
                      oj_relation_pairs_equal_points(relation);
 }
 
-int live_device_takes(const struct oj_relation *relation,
-                      const struct oj_flat *input)
+int live_device_supports_join(const struct oj_relation *relation,
+                              const struct oj_flat *input)
 {
     if (oj_relation_is_by_distance(relation))
-        return live_search_takes(relation, input) &&
+        return live_search_supports_join(relation, input) &&
                (!oj_relation_is_nearest(relation) ||
                 relation->k <= OJ_GPU_LIVE_MOST_K);
     return relation->metric == OJ_METRIC_PLANAR &&

@@ -34,13 +34,14 @@ OJ_MUST_USE oj_status live_device_update_host(struct live_device *device,
                                               struct oj_error *err);
 
 /** Returns the counts of the points on the devices, like oj_live_count().
- * Writes the kind of tree in use to tree [size], like oj_live_explain(). */
+ * Writes the kind of tree in use to tree [size], like
+ * oj_live_explain_tree_choice(). */
 struct oj_live_counts live_device_count(struct live_device *device, char *tree,
                                         size_t size);
 
 /** Returns 1 if kernels support the join. */
-int live_device_takes(const struct oj_relation *relation,
-                      const struct oj_flat *input);
+int live_device_supports_join(const struct oj_relation *relation,
+                              const struct oj_flat *input);
 
 /** Joins input on the devices. The pairs contain the ids of the live index's
  * points, not ordinals. More than max_pairs are an error; 0: no limit. */

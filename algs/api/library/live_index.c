@@ -197,7 +197,7 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
     else
     {
         c = oj_live_count(live->live);
-        oj_live_explain(live->live, tree, sizeof tree);
+        oj_live_explain_tree_choice(live->live, tree, sizeof tree);
     }
     *out = (struct ogrjoin_live_counts){.size = out->size,
                                         .n = c.n,
@@ -244,9 +244,10 @@ static oj_status make_layer_of_all_points(const struct live_state *state,
     return status;
 }
 
-static oj_status make_index_of(struct live_points *points,
-                               const struct ogrjoin_settings *settings,
-                               struct ogrjoin_index **out, struct oj_error *err)
+static oj_status make_index_of_points(struct live_points *points,
+                                      const struct ogrjoin_settings *settings,
+                                      struct ogrjoin_index **out,
+                                      struct oj_error *err)
 {
     struct ogrjoin_layer *layer = NULL;
     oj_status status = make_layer(points, &layer, err);
@@ -270,7 +271,7 @@ static oj_status make_empty_index(const struct ogrjoin_settings *settings,
     if (none.id == NULL || none.x == NULL || none.y == NULL)
         status = oj_fail_nomem(err, 3, sizeof *none.id);
     if (status == OJ_OK)
-        status = make_index_of(&none, settings, out, err);
+        status = make_index_of_points(&none, settings, out, err);
     live_points_free(&none);
     return status;
 }
@@ -501,7 +502,7 @@ static oj_status join_candidate_points(const struct live_join *j,
                                   &are_all, err));
     if (are_all)
         return join_all_points(j, out, err);
-    status = make_index_of(&points, j->settings, &index, err);
+    status = make_index_of_points(&points, j->settings, &index, err);
     live_points_free(&points);
     if (status == OJ_OK)
         status = join_with_index(j, index, out, err);
@@ -515,15 +516,15 @@ static int is_answered_by_cpu(const struct ogrjoin_settings *settings)
            is_backend(settings, "cpu");
 }
 
-static oj_status choose_and_join(const struct live_join *j,
-                                 struct ogrjoin_pairs **out,
-                                 struct oj_error *err)
+static oj_status choose_method_and_join(const struct live_join *j,
+                                        struct ogrjoin_pairs **out,
+                                        struct oj_error *err)
 {
     if (!is_answered_by_cpu(j->settings) ||
         has_index_of_all_points(j->live, j->state, j->settings))
         return join_all_points(j, out, err);
-    switch (live_search_choose(j->state, &j->empty->settings.relation, &j->flat,
-                               asks_for_pairs_alone(j)))
+    switch (live_search_choose_method(j->state, &j->empty->settings.relation,
+                                      &j->flat, asks_for_pairs_alone(j)))
     {
         case LIVE_IN_PAGES:
             return join_by_searching_pages(j, out, err);
@@ -541,7 +542,7 @@ static int is_answered_by_device(const struct live_join *j)
            (is_backend(j->settings, oj_auto_backend.name) ||
             is_backend(j->settings, "cuda")) &&
            asks_for_pairs_alone(j) &&
-           live_device_takes(&j->empty->settings.relation, &j->flat);
+           live_device_supports_join(&j->empty->settings.relation, &j->flat);
 }
 
 static oj_status join_on_device(const struct live_join *j,
@@ -565,7 +566,7 @@ static oj_status join_in_host_memory(struct live_join *j,
 {
     oj_status status;
     OJ_TRY(read_state_on_host(j->live, &j->state, err));
-    status = choose_and_join(j, out, err);
+    status = choose_method_and_join(j, out, err);
     oj_live_release_state(j->live->live, j->state);
     return status;
 }
@@ -750,11 +751,11 @@ static oj_status complete_near_settings(const struct ogrjoin_settings *settings,
 {
     struct ogrjoin_error why;
     OJ_TRY(api_settings_copy(settings, out, err));
-    if (api_setting_given(*out, "max_distance") == NULL)
+    if (api_setting_text_as_given(*out, "max_distance") == NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "near pairs need a maximum distance: set "
                        "max_distance, for example to 100");
-    if (api_setting_given(*out, "op") != NULL &&
+    if (api_setting_text_as_given(*out, "op") != NULL &&
         (*out)->relation.op != OJ_OP_DWITHIN)
         return oj_fail(err, OJ_ERR_ARG,
                        "op has no effect on near pairs, which are those of op "

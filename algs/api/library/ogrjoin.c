@@ -304,7 +304,7 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
     const enum api_layer_side side = side_of_settings(settings);
     if (side == API_SIDE_NONE)
         return arrow_layout_read(schema, column, 0, &out->layout, err);
-    status = api_settings_compared(settings, &compared, err);
+    status = api_settings_parse_compared_fields(settings, &compared, err);
     if (status == OJ_OK)
         status = api_record_find_columns(schema, column, &compared, side,
                                          &settings->relation, out, err);
@@ -330,8 +330,8 @@ oj_status api_layer_finish(struct ogrjoin_layer *layer,
     const struct arrow_columns *columns = &layer->columns;
     layer->features.keeps_m =
         settings != NULL && settings->pairs.along == OJ_ALONG_BY_M;
-    OJ_TRY(arrow_features_end(&layer->features, api_settings_threads(settings),
-                              cancel, err));
+    OJ_TRY(arrow_features_make_layer(
+        &layer->features, api_settings_threads(settings), cancel, err));
     layer->flat = layer->features.flat;
     layer->n_texts = record->fields.n_texts;
     for (int i = 0; i < layer->n_texts; i++)
@@ -710,14 +710,15 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
     pthread_mutex_init(&index->devices.lock, NULL);
     atomic_fetch_add(&join_side->n_users, 1);
     index->join_side = join_side;
-    index->settings = api_settings_view(settings);
+    index->settings = api_settings_copy_without_texts(settings);
     relation = &index->settings.relation;
     index->settings.options.n_threads = api_settings_threads(settings);
     status = api_settings_check_units(settings, err);
     if (status == OJ_OK)
         status = complete_ranking_conditions(&index->settings, err);
     if (status == OJ_OK)
-        status = api_settings_compared(settings, &index->compared, err);
+        status =
+            api_settings_parse_compared_fields(settings, &index->compared, err);
     if (status == OJ_OK)
         status = view_layer_with_ids(join_side, relation, &index->flat, err);
     if (status == OJ_OK && settings->word_map != NULL)
@@ -749,7 +750,7 @@ int api_index_matches_settings(const struct ogrjoin_index *index,
                                const struct ogrjoin_settings *settings)
 {
     const struct ogrjoin_settings *mine = &index->settings;
-    struct ogrjoin_settings asked = api_settings_view(settings);
+    struct ogrjoin_settings asked = api_settings_copy_without_texts(settings);
     const struct oj_flat *flat = &index->join_side->flat;
     asked.options.n_threads = api_settings_threads(settings);
     return flat->fid == NULL && flat->on_class == NULL &&
@@ -906,7 +907,7 @@ static oj_status join_piece(struct pairs_in_work *w, const struct oj_flat *flat,
         OJ_TRY(compute_layer_matches(w->index, flat, &w->matches, err));
     else
     {
-        api_pairs_lend_room(w->pairs, &w->matches);
+        api_pairs_lend_arrays_to_matches(w->pairs, &w->matches);
         OJ_TRY(compute_batch_matches(w->index, w->join, flat, w->pairs->n,
                                      &w->matches, err));
     }
@@ -1076,7 +1077,7 @@ static oj_status validate_layer(struct ogrjoin_index *index,
                        "the member size of the validation must be set to "
                        "sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
-        reference = oj_relation_reference(relation);
+        reference = oj_relation_reference_backend(relation);
     status = api_index_view_input(index, input, &sets, &flat, err);
     if (status == OJ_OK)
         status = compute_layer_matches(index, &flat, &ours, err);
@@ -1114,7 +1115,7 @@ static oj_status pairs_to_arrow(struct ogrjoin_pairs *pairs,
 {
     oj_status status;
     OJ_TRY(arrow_pairs_schema(schema, err));
-    status = arrow_pairs_take(pairs, array, err);
+    status = arrow_pairs_move_to_array(pairs, array, err);
     if (status != OJ_OK)
         schema->release(schema);
     return status;
@@ -1154,7 +1155,7 @@ static oj_status hold_next_array(struct ogrjoin_source *source,
     OJ_TRY(api_stream_next(&source->from.stream, &array, err));
     if (array.release == NULL)
         return OJ_OK;
-    OJ_TRY(oj_arrow_share(&array, &source->held, err));
+    OJ_TRY(oj_arrow_shared_make(&array, &source->held, err));
     source->at = 0;
     return OJ_OK;
 }
@@ -1179,11 +1180,12 @@ static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
     n = array->length - source->at;
     if (n > n_rows - layer->features.n_rows)
         n = n_rows - layer->features.n_rows;
-    OJ_TRY(oj_arrow_view(source->held, array, source->at, n, &part, err));
+    OJ_TRY(oj_arrow_array_view_rows(source->held, array, source->at, n, &part,
+                                    err));
     source->at += n;
     if (source->at >= array->length)
     {
-        oj_arrow_unshare(source->held);
+        oj_arrow_shared_release(source->held);
         source->held = NULL;
     }
     status = api_layer_add(layer, &source->from.record, &part, err);
@@ -1250,7 +1252,7 @@ void ogrjoin_source_free(struct ogrjoin_source *source)
 {
     if (source == NULL)
         return;
-    oj_arrow_unshare(source->held);
+    oj_arrow_shared_release(source->held);
     close_source(&source->from);
     oj_free(source);
 }
@@ -1406,7 +1408,7 @@ static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
     if (status == OJ_OK)
         status = api_index_join(self->index, layer, 0, &pairs, err);
     if (status == OJ_OK)
-        status = arrow_pairs_take(pairs, out, err);
+        status = arrow_pairs_move_to_array(pairs, out, err);
     if (status == OJ_OK)
         self->n_read += layer->flat.n_features;
     ogrjoin_pairs_free(pairs);

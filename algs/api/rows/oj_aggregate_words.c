@@ -487,8 +487,8 @@ oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
     return check_name_is_free(words, i, err);
 }
 
-void oj_aggregate_words_needed_values(const struct oj_aggregate_words *words,
-                                      unsigned char *want)
+void oj_aggregate_words_request_values(const struct oj_aggregate_words *words,
+                                       unsigned char *want)
 {
     for (int i = 0; i < words->n_fields; i++)
     {
@@ -497,7 +497,7 @@ void oj_aggregate_words_needed_values(const struct oj_aggregate_words *words,
     }
 }
 
-void oj_aggregate_words_values_for_shares(unsigned char *want)
+void oj_aggregate_words_request_share_values(unsigned char *want)
 {
     want[OJ_PAIR_OVERLAP_AREA] = want[OJ_PAIR_OVERLAP_LENGTH] =
         want[OJ_PAIR_JOIN_AREA] = 1;

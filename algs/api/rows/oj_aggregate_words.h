@@ -123,12 +123,12 @@ OJ_MUST_USE oj_status oj_aggregate_words_bind(
 
 /** Sets want[v] to 1 for each pair value v that the bound aggregates need; want
  * has OJ_N_PAIR_VALUES elements. */
-void oj_aggregate_words_needed_values(const struct oj_aggregate_words *words,
-                                      unsigned char *want);
+void oj_aggregate_words_request_values(const struct oj_aggregate_words *words,
+                                       unsigned char *want);
 
 /** Sets want[v] to 1 for each pair value v that shares of weighted sums need;
  * want has OJ_N_PAIR_VALUES elements. */
-void oj_aggregate_words_values_for_shares(unsigned char *want);
+void oj_aggregate_words_request_share_values(unsigned char *want);
 
 /* ---- columns of pairs: values for each pair ------------------------------ */
 

@@ -190,10 +190,10 @@ static int describe_code(const char *identity, struct crs_reading *out)
 
 static int is_crs_of_wkt(const struct oj_crs_tree *tree, int32_t node)
 {
-    return oj_crs_tree_is(tree, node,
-                          GEOGRAPHIC_WORDS "|" GEODETIC_WORDS
-                                           "|" PROJECTED_WORDS "|" LOCAL_WORDS
-                                           "|" COMPOUND_WORDS "|GEOCCS");
+    return oj_crs_tree_has_name(tree, node,
+                                GEOGRAPHIC_WORDS
+                                "|" GEODETIC_WORDS "|" PROJECTED_WORDS
+                                "|" LOCAL_WORDS "|" COMPOUND_WORDS "|GEOCCS");
 }
 
 /* Returns the CRS in a node for which is_compound() holds: the first component
@@ -219,8 +219,8 @@ static int is_json_type(const struct oj_crs_tree *tree, int32_t node,
                         const char *types)
 {
     char type[64];
-    oj_crs_tree_copy(tree, oj_crs_tree_find(tree, node, "type"), type,
-                     sizeof type);
+    oj_crs_tree_copy_text(tree, oj_crs_tree_find(tree, node, "type"), type,
+                          sizeof type);
     for (const char *at = types; type[0] != '\0';)
     {
         size_t n = strcspn(at, "|");
@@ -238,7 +238,7 @@ static int is_compound(const struct oj_crs_tree *tree, int32_t node)
     return tree->is_json ? is_json_type(tree, node,
                                         "CompoundCRS|BoundCRS|"
                                         "CoordinateMetadata")
-                         : oj_crs_tree_is(tree, node, COMPOUND_WORDS);
+                         : oj_crs_tree_has_name(tree, node, COMPOUND_WORDS);
 }
 
 /* Returns the node of the horizontal CRS, or -1 if there is none. */
@@ -261,7 +261,7 @@ static enum oj_crs_kind kind_of_axes(const struct oj_crs_tree *tree,
             tree, oj_crs_tree_find(tree, node, "coordinate_system"), "subtype");
     else
         node = oj_crs_tree_child(tree, oj_crs_tree_find(tree, node, "CS"), 0);
-    oj_crs_tree_copy(tree, node, word, sizeof word);
+    oj_crs_tree_copy_text(tree, node, word, sizeof word);
     return strcasecmp(word, "Cartesian") == 0 ? OJ_CRS_KIND_GEOCENTRIC
            : strcasecmp(word, "ellipsoidal") == 0 ||
                    strcasecmp(word, "spherical") == 0
@@ -289,13 +289,13 @@ static enum oj_crs_kind kind_of_json(const struct oj_crs_tree *tree,
 static enum oj_crs_kind kind_of_wkt(const struct oj_crs_tree *tree,
                                     int32_t node)
 {
-    if (oj_crs_tree_is(tree, node, GEOGRAPHIC_WORDS))
+    if (oj_crs_tree_has_name(tree, node, GEOGRAPHIC_WORDS))
         return OJ_CRS_KIND_GEOGRAPHIC;
-    if (oj_crs_tree_is(tree, node, GEODETIC_WORDS))
+    if (oj_crs_tree_has_name(tree, node, GEODETIC_WORDS))
         return kind_of_axes(tree, node);
-    if (oj_crs_tree_is(tree, node, PROJECTED_WORDS))
+    if (oj_crs_tree_has_name(tree, node, PROJECTED_WORDS))
         return OJ_CRS_KIND_PROJECTED;
-    if (oj_crs_tree_is(tree, node, "GEOCCS"))
+    if (oj_crs_tree_has_name(tree, node, "GEOCCS"))
         return OJ_CRS_KIND_GEOCENTRIC;
     return OJ_CRS_KIND_LOCAL;
 }
@@ -316,14 +316,15 @@ static void read_identity(const struct oj_crs_tree *tree, int32_t node,
         place[i] = tree->is_json ? oj_crs_tree_find(tree, id, keys[i])
                                  : oj_crs_tree_child(tree, id, i);
     }
-    oj_crs_tree_copy(tree, place[0], authority, sizeof authority);
+    oj_crs_tree_copy_text(tree, place[0], authority, sizeof authority);
     if (strcmp(authority, "IAU") == 0 && place[2] >= 0 &&
         tree->node[place[2]].kind <= OJ_CRS_NODE_NUMBER)
     {
         memcpy(authority, "IAU_", 5);
-        oj_crs_tree_copy(tree, place[2], authority + 4, sizeof authority - 4);
+        oj_crs_tree_copy_text(tree, place[2], authority + 4,
+                              sizeof authority - 4);
     }
-    oj_crs_tree_copy(tree, place[1], code, sizeof code);
+    oj_crs_tree_copy_text(tree, place[1], code, sizeof code);
     write_identity(authority, (int)strlen(authority), code, (int)strlen(code),
                    identity, size);
 }
@@ -331,10 +332,10 @@ static void read_identity(const struct oj_crs_tree *tree, int32_t node,
 static void read_name(const struct oj_crs_tree *tree, int32_t node, char *name,
                       size_t size)
 {
-    oj_crs_tree_copy(tree,
-                     tree->is_json ? oj_crs_tree_find(tree, node, "name")
-                                   : oj_crs_tree_child(tree, node, 0),
-                     name, size);
+    oj_crs_tree_copy_text(tree,
+                          tree->is_json ? oj_crs_tree_find(tree, node, "name")
+                                        : oj_crs_tree_child(tree, node, 0),
+                          name, size);
 }
 
 /* ---- units --------------------------------------------------------------- */
@@ -385,9 +386,9 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
     {
         read_name(tree, node, word, sizeof word);
         factor = oj_crs_tree_number(tree, oj_crs_tree_child(tree, node, 1));
-        *is_angle = oj_crs_tree_is(tree, node, "ANGLEUNIT") ? 1
-                    : oj_crs_tree_is(tree, node, "UNIT")    ? -1
-                                                            : 0;
+        *is_angle = oj_crs_tree_has_name(tree, node, "ANGLEUNIT") ? 1
+                    : oj_crs_tree_has_name(tree, node, "UNIT")    ? -1
+                                                                  : 0;
     }
     else if (tree->node[node].kind == OJ_CRS_NODE_GROUP)
     {
@@ -400,7 +401,7 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
     }
     else
     {
-        oj_crs_tree_copy(tree, node, word, sizeof word);
+        oj_crs_tree_copy_text(tree, node, word, sizeof word);
         *is_angle = strcmp(word, "degree") == 0;
         if (*is_angle)
             factor = oj_units[OJ_UNIT_DEG].size;
@@ -725,9 +726,9 @@ static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
          at >= 0; at = tree->node[at].next)
     {
         double unit = 1.0;
-        if (oj_crs_tree_is(tree, at, "PARAMETERFILE"))
+        if (oj_crs_tree_has_name(tree, at, "PARAMETERFILE"))
             out->is_complete = 0;
-        if (!oj_crs_tree_is(tree, at, "PARAMETER"))
+        if (!oj_crs_tree_has_name(tree, at, "PARAMETER"))
             continue;
         read_name(tree, at, name, sizeof name);
         if (out->is_wkt1)
@@ -770,12 +771,12 @@ static void define_crs(const struct oj_crs_tree *tree, int32_t node,
         return;
     out->is_derived = base != node && text->kind == OJ_CRS_KIND_GEOGRAPHIC;
     out->is_wkt1 =
-        !tree->is_json && oj_crs_tree_is(tree, node, "PROJCS|GEOGCS");
+        !tree->is_json && oj_crs_tree_has_name(tree, node, "PROJCS|GEOGCS");
     if (find_base(tree, base) != base)
         out->is_complete = 0; /* derived from a CRS that is itself derived */
     extension = oj_crs_tree_find(tree, node, "EXTENSION");
-    oj_crs_tree_copy(tree, oj_crs_tree_child(tree, extension, 1),
-                     out->extension, sizeof out->extension);
+    oj_crs_tree_copy_text(tree, oj_crs_tree_child(tree, extension, 1),
+                          out->extension, sizeof out->extension);
     if (strlen(out->extension) + 4 >= sizeof out->extension)
         out->is_complete = 0;
     if (tree->is_json)
@@ -835,7 +836,8 @@ static double read_epoch(const struct oj_crs_tree *tree)
     double epoch;
     if (tree->is_json && is_json_type(tree, 0, "CoordinateMetadata"))
         node = oj_crs_tree_find(tree, 0, "coordinateEpoch");
-    else if (!tree->is_json && oj_crs_tree_is(tree, 0, "COORDINATEMETADATA"))
+    else if (!tree->is_json &&
+             oj_crs_tree_has_name(tree, 0, "COORDINATEMETADATA"))
         node = oj_crs_tree_child(tree, oj_crs_tree_find(tree, 0, "EPOCH"), 0);
     epoch = oj_crs_tree_number(tree, node);
     return epoch > 0.0 && isfinite(epoch) ? epoch : 0.0;
@@ -900,7 +902,7 @@ static oj_status copy_text_of_node(const struct oj_crs_tree *tree, int32_t node,
     size_t size = (size_t)tree->node[node].n_text + 1;
     char *content;
     OJ_NEW(content, (int64_t)size, err);
-    oj_crs_tree_copy(tree, node, content, size);
+    oj_crs_tree_copy_text(tree, node, content, size);
     *out = content;
     return OJ_OK;
 }
@@ -941,9 +943,10 @@ static oj_status read_tree(const char *text, const char *whose,
 
 /* Gets the definition of a code or name from the caller's callback; *text is
  * NULL if it has none. The caller frees *text. */
-static oj_status expand_words(const char *words,
-                              const struct oj_crs_callbacks *callbacks,
-                              char **text, struct oj_error *err)
+static oj_status
+look_up_crs_definition(const char *words,
+                       const struct oj_crs_callbacks *callbacks, char **text,
+                       struct oj_error *err)
 {
     int size = 8192, length;
     *text = NULL;
@@ -976,16 +979,15 @@ static oj_status expand_words(const char *words,
 /* Reads the definition that the callback gives for a code or name. identity:
  * AUTHORITY:CODE of the code, or "". *is_expanded: 0 if the callback gives
  * none. */
-static oj_status read_expanded(const char *words, const char *identity,
-                               const char *whose,
-                               const struct oj_crs_callbacks *callbacks,
-                               struct crs_reading *out, int *is_expanded,
-                               struct oj_error *err)
+static oj_status read_definition_from_callback(
+    const char *words, const char *identity, const char *whose,
+    const struct oj_crs_callbacks *callbacks, struct crs_reading *out,
+    int *is_expanded, struct oj_error *err)
 {
     char *text;
     oj_status status;
     *is_expanded = 0;
-    OJ_TRY(expand_words(words, callbacks, &text, err));
+    OJ_TRY(look_up_crs_definition(words, callbacks, &text, err));
     if (text == NULL)
         return OJ_OK;
     status = read_text(text, whose, NULL, out, err);
@@ -1012,8 +1014,9 @@ static oj_status read_code_or_name(const char *text, int n, const char *whose,
     int is_code = parse_code(text, n, identity, sizeof identity);
     if (is_code && describe_code(identity, out))
         return OJ_OK;
-    OJ_TRY(read_expanded(is_code ? identity : text, identity, whose, callbacks,
-                         out, &is_expanded, err));
+    OJ_TRY(read_definition_from_callback(is_code ? identity : text, identity,
+                                         whose, callbacks, out, &is_expanded,
+                                         err));
     if (is_expanded)
         return OJ_OK;
     if (!is_code)
@@ -1136,8 +1139,8 @@ static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
 }
 
 /* Returns the result of comparing what the two texts state. */
-static enum oj_crs_equality compare_readings(const struct crs_reading *x,
-                                             const struct crs_reading *y)
+static enum oj_crs_equality compare_parsed_crs(const struct crs_reading *x,
+                                               const struct crs_reading *y)
 {
     if (x->text.kind != y->text.kind && x->text.kind != OJ_CRS_KIND_UNKNOWN &&
         y->text.kind != OJ_CRS_KIND_UNKNOWN)
@@ -1173,7 +1176,7 @@ static oj_status compare_texts(const char *a, const char *b,
              are_identities_equal(x.horizontal, y.horizontal))
         *out = OJ_CRS_EQUAL;
     else
-        *out = compare_readings(&x, &y);
+        *out = compare_parsed_crs(&x, &y);
     if (*out == OJ_CRS_NOT_KNOWN && callbacks != NULL &&
         callbacks->compare != NULL)
     {

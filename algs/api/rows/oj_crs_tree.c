@@ -355,8 +355,8 @@ void oj_crs_tree_free(struct oj_crs_tree *tree)
 
 /* ---- access to nodes ----------------------------------------------------- */
 
-int oj_crs_tree_is(const struct oj_crs_tree *tree, int32_t node,
-                   const char *names)
+int oj_crs_tree_has_name(const struct oj_crs_tree *tree, int32_t node,
+                         const char *names)
 {
     const struct oj_crs_node *n;
     if (node < 0)
@@ -380,7 +380,7 @@ int32_t oj_crs_tree_find(const struct oj_crs_tree *tree, int32_t node,
                          const char *name)
 {
     int32_t child = node >= 0 ? tree->node[node].first : -1;
-    while (child >= 0 && !oj_crs_tree_is(tree, child, name))
+    while (child >= 0 && !oj_crs_tree_has_name(tree, child, name))
         child = tree->node[child].next;
     return child;
 }
@@ -474,8 +474,8 @@ static size_t encode_utf8(uint32_t code, char *out)
     return n;
 }
 
-void oj_crs_tree_copy(const struct oj_crs_tree *tree, int32_t node, char *out,
-                      size_t size)
+void oj_crs_tree_copy_text(const struct oj_crs_tree *tree, int32_t node,
+                           char *out, size_t size)
 {
     const struct oj_crs_node *n = node >= 0 ? &tree->node[node] : NULL;
     const char *at = n != NULL ? n->text : "";

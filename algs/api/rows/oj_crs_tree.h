@@ -75,8 +75,8 @@ int32_t oj_crs_tree_find(const struct oj_crs_tree *tree, int32_t node,
                          const char *name);
 
 /** Returns 1 if the name of node is in the list names, "A|B". */
-int oj_crs_tree_is(const struct oj_crs_tree *tree, int32_t node,
-                   const char *names);
+int oj_crs_tree_has_name(const struct oj_crs_tree *tree, int32_t node,
+                         const char *names);
 
 /** Returns child i of node, or -1 if there is none. */
 int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
@@ -84,8 +84,8 @@ int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
 /** Copies a text, number or word to out [size], size > 0, with escapes
  * resolved. If it does not fit, it is truncated at a code point. Control
  * characters become blanks. For other nodes and for -1, out becomes "". */
-void oj_crs_tree_copy(const struct oj_crs_tree *tree, int32_t node, char *out,
-                      size_t size);
+void oj_crs_tree_copy_text(const struct oj_crs_tree *tree, int32_t node,
+                           char *out, size_t size);
 
 /** Returns the value of a number node, and NaN for other nodes and for -1. */
 double oj_crs_tree_number(const struct oj_crs_tree *tree, int32_t node);

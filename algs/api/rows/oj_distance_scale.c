@@ -29,7 +29,7 @@ static int is_command(const struct oj_distance_frame *frame)
 
 /* Returns the sign between an option and its value in messages: " " for the
  * command, "=" for the library. */
-static const char *value_sign(const struct oj_distance_frame *frame)
+static const char *separator_before_value(const struct oj_distance_frame *frame)
 {
     return is_command(frame) ? " " : "=";
 }
@@ -114,8 +114,8 @@ static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
                                  struct oj_error *err)
 {
     const struct oj_ellipsoid ellipsoid = ellipsoid_of_frame(frame);
-    const char *dash = frame->dash, *sign = value_sign(frame);
-    if (!oj_geodesic_is_built())
+    const char *dash = frame->dash, *sign = separator_before_value(frame);
+    if (!oj_geodesic_is_available())
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "%smetric%sellipsoid: this build of ogrjoin has no "
                        "geodesics, which are those of PROJ: use "
@@ -164,7 +164,8 @@ static oj_status scale_on_globe(const struct oj_distance_frame *frame,
                        "%smetric%s%s measures between longitudes and "
                        "latitudes, and the CRS of the join is %s: %s, or leave "
                        "%smetric out",
-                       frame->dash, value_sign(frame), metric_name(frame),
+                       frame->dash, separator_before_value(frame),
+                       metric_name(frame),
                        frame->kind == OJ_CRS_KIND_NONE ? "unknown" : frame->crs,
                        advise_degrees(frame), frame->dash);
     if (frame->kind == OJ_CRS_KIND_GEOGRAPHIC &&
@@ -173,14 +174,16 @@ static oj_status scale_on_globe(const struct oj_distance_frame *frame,
             err, OJ_ERR_ARG,
             "%smetric%s%s needs degrees, and the CRS of the join, %s, has "
             "another unit: %s EPSG:4326",
-            frame->dash, value_sign(frame), metric_name(frame), frame->crs,
+            frame->dash, separator_before_value(frame), metric_name(frame),
+            frame->crs,
             is_command(frame) ? "use -t_srs" : "bring both sides into");
     if (unit == OJ_UNIT_DEG)
         return oj_fail(err, OJ_ERR_ARG,
                        "%s%s%s%s: with %smetric%s%s distances are lengths; "
                        "write m, km, ft, us-ft, mi, or none for metres",
-                       frame->dash, option, value_sign(frame), written,
-                       frame->dash, value_sign(frame), metric_name(frame));
+                       frame->dash, option, separator_before_value(frame),
+                       written, frame->dash, separator_before_value(frame),
+                       metric_name(frame));
     if (frame->metric == OJ_METRIC_ELLIPSOID)
         OJ_TRY(check_ellipsoid(frame, err));
     *scale = unit == OJ_UNIT_CRS ? 1.0 : oj_units[unit].size;
@@ -192,7 +195,7 @@ fail_plain_number_in_degrees(const struct oj_distance_frame *frame,
                              const char *option, const char *written,
                              struct oj_error *err)
 {
-    const char *sign = value_sign(frame);
+    const char *sign = separator_before_value(frame);
     return oj_fail(
         err, OJ_ERR_ARG,
         "the CRS of the join, %s, is in degrees, and %s%s%s%s has no "
@@ -218,8 +221,9 @@ static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
                    "the CRS of the join, %s, is in degrees, where the nearest "
                    "feature is not well defined: use %smetric%ssphere, or %s, "
                    "or accept distances in degrees with %smax_distance%sinfdeg",
-                   frame->crs, frame->dash, value_sign(frame),
-                   advise_projected_crs(frame), frame->dash, value_sign(frame));
+                   frame->crs, frame->dash, separator_before_value(frame),
+                   advise_projected_crs(frame), frame->dash,
+                   separator_before_value(frame));
 }
 
 /* Returns 1 if features of a pair need not have a common point. */
@@ -242,7 +246,7 @@ static oj_status check_pairs_are_not_measured_in_degrees(
         return OJ_OK;
     if (of->picks_nearest)
         snprintf(what, sizeof what, "%spick%snearest", frame->dash,
-                 value_sign(frame));
+                 separator_before_value(frame));
     else
         snprintf(what, sizeof what, "%sbearing_field", frame->dash);
     if (frame->kind == OJ_CRS_KIND_UNKNOWN)
@@ -268,7 +272,7 @@ static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
     return oj_fail(err, OJ_ERR_ARG,
                    "%s%s%s%s: %s no CRS, so the length of units is unknown; "
                    "%s, or write the distance without a unit",
-                   frame->dash, option, value_sign(frame), written,
+                   frame->dash, option, separator_before_value(frame), written,
                    name_sides_without_crs(frame), advise_giving_crs(frame));
 }
 
@@ -301,7 +305,7 @@ oj_status oj_distance_scale(const struct oj_distance_frame *frame,
     if (frame->kind == OJ_CRS_KIND_NONE)
         return fail_unit_without_crs(frame, option, written, err);
     snprintf(what, sizeof what, "%s%s%s%s", frame->dash, option,
-             value_sign(frame), written);
+             separator_before_value(frame), written);
     if (frame->kind == OJ_CRS_KIND_UNKNOWN)
         return fail_unknown_crs(frame, what, err);
     if (is_geographic && unit != OJ_UNIT_DEG)

@@ -50,7 +50,7 @@ static int gives_rows_by_ties(const struct oj_given_options *given)
     return rows_per_input_of(given) == OJ_ROWS_SEVERAL_BY_TIES;
 }
 
-static int has_no_rank(const struct oj_given_options *given)
+static int names_rank_column_without_ranks(const struct oj_given_options *given)
 {
     struct oj_row_choice choice = row_choice_of(given);
     choice.aggregates = 0; /* aggregates do not matter here: name_rank names a
@@ -59,18 +59,19 @@ static int has_no_rank(const struct oj_given_options *given)
            !oj_rows_per_input_have_rank(given->relation, &choice);
 }
 
-static int has_no_distance(const struct oj_given_options *given)
+static int
+names_distance_column_without_distances(const struct oj_given_options *given)
 {
     return value_of_option(given, "name_distance")[0] != '\0' &&
            (oj_op_get(given->relation->op)->takes & OJ_TAKES_DISTANCE) == 0;
 }
 
-static int takes_attributes(const struct oj_given_options *given)
+static int does_op_join_attributes(const struct oj_given_options *given)
 {
     return (oj_op_get(given->relation->op)->takes & OJ_TAKES_ATTRIBUTES) != 0;
 }
 
-static int takes_every_pair(const struct oj_given_options *given)
+static int does_op_keep_every_pair(const struct oj_given_options *given)
 {
     return oj_op_get(given->relation->op)->k == OJ_EVERY_PAIR;
 }
@@ -120,7 +121,7 @@ struct clash
 static const struct clash clashes[] = {
     /* distances and measures */
     {"metric", "sphere|ellipsoid", .without = "max_distance",
-     .when = takes_attributes,
+     .when = does_op_join_attributes,
      .text = "{metric *} with {op *} needs {max_distance}, because distances "
              "only restrict the pairs of {op *}"},
     {"metric", "ellipsoid", .when = compares_shapes,
@@ -135,7 +136,7 @@ static const struct clash clashes[] = {
     {"validate", "ellipsoid", "metric", "sphere",
      .text = "{validate ellipsoid}: this reference is for {metric ellipsoid}; "
              "that of {metric sphere} is {validate sphere}"},
-    {"ties", .without = "k", .when = takes_every_pair,
+    {"ties", .without = "k", .when = does_op_keep_every_pair,
      .text = "{ties} needs {k} here: without {k} all pairs within the limit "
              "are written, so there are no ties"},
     {"metric", "sphere", "validate", "!sphere",
@@ -276,12 +277,12 @@ static const struct clash clashes[] = {
          "first}, or reduce several to one with {pick}, {one_to_one} or {agg}"},
 
     /* columns that the join does not have */
-    {"name_distance", .when = has_no_distance,
+    {"name_distance", .when = names_distance_column_without_distances,
      .text =
          "{name_distance}: {op *} measures no distance; leave the option out"},
     {"pick", "most_similar", .without = "similar|vector",
      .text = "{pick most_similar} needs {similar} or {vector}"},
-    {"name_rank", .when = has_no_rank,
+    {"name_rank", .when = names_rank_column_without_ranks,
      .text = "{name_rank} needs several pairs per input row that are ordered "
              "by distance or similarity: {op nearest} or similar with {k} "
              "above 1 or {ties all}, and without {pick}"},
@@ -294,7 +295,7 @@ static const struct clash clashes[] = {
     {"events", .without = "key",
      .text = "{events} needs {key}, the field that identifies what moves, as "
              "{key vehicle}"},
-    {"events", .when = takes_attributes,
+    {"events", .when = does_op_join_attributes,
      .text = "{events} needs a join of geometries, and {op *} compares "
              "attributes: use another {op}"},
     {"events", NULL, "how",

@@ -350,7 +350,7 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
         status = bind_aggregate_operands(&p, aggregates, err);
     oj_computed_columns_free(&p.columns);
     OJ_TRY(status);
-    oj_aggregate_words_needed_values(aggregates, want);
+    oj_aggregate_words_request_values(aggregates, want);
     *hidden = p.hidden;
     return OJ_OK;
 }
@@ -375,9 +375,9 @@ static oj_status make_name_token(struct oj_row_columns *columns,
     return OJ_OK;
 }
 
-static oj_status find_taken_name(struct oj_row_columns *columns,
-                                 const char *name, int *is_taken,
-                                 struct oj_error *err)
+static oj_status check_if_name_is_taken(struct oj_row_columns *columns,
+                                        const char *name, int *is_taken,
+                                        struct oj_error *err)
 {
     struct oj_token token;
     OJ_TRY(make_name_token(columns, name, &token, err));
@@ -385,8 +385,8 @@ static oj_status find_taken_name(struct oj_row_columns *columns,
     return OJ_OK;
 }
 
-oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
-                                   const char *name, struct oj_error *err)
+oj_status oj_row_columns_reserve_name(struct oj_row_columns *columns,
+                                      const char *name, struct oj_error *err)
 {
     struct oj_token token;
     int64_t number;
@@ -429,9 +429,9 @@ static oj_status write_free_name(struct oj_row_columns *columns,
             snprintf(out, size, "%s%s", prefix, name);
         else
             snprintf(out, size, "%s%s_%lld", prefix, name, (long long)i);
-        OJ_TRY(find_taken_name(columns, out, &is_taken, err));
+        OJ_TRY(check_if_name_is_taken(columns, out, &is_taken, err));
     }
-    return oj_row_columns_take_name(columns, out, err);
+    return oj_row_columns_reserve_name(columns, out, err);
 }
 
 /* Adds the fields of one side. prefix: put before names that are in use.
@@ -479,9 +479,9 @@ static int is_name_of_other(const struct oj_row_columns_request *request, int i)
 
 /* Marks the names that the user gave as in use. Fails if one is in use already,
  * or is the name of another computed column. */
-static oj_status take_given_names(const struct oj_row_columns_request *request,
-                                  struct oj_row_columns *columns,
-                                  struct oj_error *err)
+static oj_status
+reserve_given_names(const struct oj_row_columns_request *request,
+                    struct oj_row_columns *columns, struct oj_error *err)
 {
     const struct oj_computed_column *computed = request->computed;
     for (int i = 0; i < request->n_computed; i++)
@@ -489,7 +489,8 @@ static oj_status take_given_names(const struct oj_row_columns_request *request,
         int is_taken;
         if (computed[i].option == NULL)
             continue;
-        OJ_TRY(find_taken_name(columns, computed[i].name, &is_taken, err));
+        OJ_TRY(
+            check_if_name_is_taken(columns, computed[i].name, &is_taken, err));
         if (is_taken || is_name_of_other(request, i))
             return oj_fail(err, OJ_ERR_ARG,
                            "%s%s: the output has a column '%s' already; choose "
@@ -499,7 +500,7 @@ static oj_status take_given_names(const struct oj_row_columns_request *request,
     for (int i = 0; i < request->n_computed; i++)
     {
         if (computed[i].option != NULL)
-            OJ_TRY(oj_row_columns_take_name(columns, computed[i].name, err));
+            OJ_TRY(oj_row_columns_reserve_name(columns, computed[i].name, err));
     }
     return OJ_OK;
 }
@@ -529,7 +530,7 @@ static oj_status write_computed_names(
         write_computed_name(computed, number, name,
                             strlen(computed->name) + NUMBER_BYTES);
         if (computed->option == NULL)
-            OJ_TRY(find_taken_name(columns, name, clash, err));
+            OJ_TRY(check_if_name_is_taken(columns, name, clash, err));
     }
     return OJ_OK;
 }
@@ -542,7 +543,7 @@ plan_computed_columns(const struct oj_row_columns_request *request,
 {
     const int64_t first = columns->n;
     int clash = 1;
-    OJ_TRY(take_given_names(request, columns, err));
+    OJ_TRY(reserve_given_names(request, columns, err));
     for (int i = 0; i < request->n_computed; i++)
     {
         const struct oj_computed_column *computed = &request->computed[i];
@@ -556,7 +557,8 @@ plan_computed_columns(const struct oj_row_columns_request *request,
         OJ_TRY(
             write_computed_names(request, first, number, columns, &clash, err));
     for (int64_t i = first; i < columns->n; i++)
-        OJ_TRY(oj_row_columns_take_name(columns, columns->column[i].name, err));
+        OJ_TRY(
+            oj_row_columns_reserve_name(columns, columns->column[i].name, err));
     return OJ_OK;
 }
 

@@ -209,9 +209,8 @@ struct oj_row_columns
 };
 
 /** Marks a name as in use; NULL and "" are ignored. */
-OJ_MUST_USE oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
-                                               const char *name,
-                                               struct oj_error *err);
+OJ_MUST_USE oj_status oj_row_columns_reserve_name(
+    struct oj_row_columns *columns, const char *name, struct oj_error *err);
 
 /** Determines the order and the names of all columns. Must be called only once.
  * Fails with OJ_ERR_ARG if a name that the user gave is in use. */

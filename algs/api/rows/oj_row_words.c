@@ -166,7 +166,7 @@ oj_status oj_row_overlap_read(const char *dash, const char *list,
 
 /* ---- geometry ------------------------------------------------------------ */
 
-void oj_row_keep_parts(int word, struct oj_pair_request *request)
+void oj_row_request_kept_parts(int word, struct oj_pair_request *request)
 {
     static const unsigned kinds[] = {OJ_PART_POLYGON, OJ_PART_LINE,
                                      OJ_PART_POINT};
@@ -174,8 +174,8 @@ void oj_row_keep_parts(int word, struct oj_pair_request *request)
     request->drops_pairs = 1;
 }
 
-void oj_row_geometry_request(enum oj_write_geometry geometry,
-                             struct oj_pair_request *request)
+void oj_row_request_geometry_values(enum oj_write_geometry geometry,
+                                    struct oj_pair_request *request)
 {
     unsigned char *want = request->want;
     if (geometry == OJ_WRITE_NEAREST_POINT || geometry == OJ_WRITE_CONNECTION)

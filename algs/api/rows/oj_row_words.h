@@ -29,7 +29,7 @@
 #define OJ_OVERLAP_WORDS "area|length|percent|iou|input_area|join_area"
 
 /** Words of nlt, which keeps the parts of one kind of an intersection; index:
- * argument of oj_row_keep_parts(). */
+ * argument of oj_row_request_kept_parts(). */
 #define OJ_ROW_PART_WORDS "POLYGON|LINESTRING|POINT"
 
 /** The words of one_to_one, in the order of enum oj_one_to_one_rule after the
@@ -113,10 +113,10 @@ OJ_MUST_USE oj_status oj_row_overlap_read(const char *dash, const char *list,
 /** Requests that intersections keep only the parts of one kind, word number
  * `word` of OJ_ROW_PART_WORDS, and that pairs without such parts are dropped.
  */
-void oj_row_keep_parts(int word, struct oj_pair_request *request);
+void oj_row_request_kept_parts(int word, struct oj_pair_request *request);
 
 /** Requests the values of pairs that are needed to write this geometry. */
-void oj_row_geometry_request(enum oj_write_geometry geometry,
-                             struct oj_pair_request *request);
+void oj_row_request_geometry_values(enum oj_write_geometry geometry,
+                                    struct oj_pair_request *request);
 
 #endif

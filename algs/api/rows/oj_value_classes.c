@@ -175,9 +175,9 @@ static oj_status check_class_number(int64_t number, struct oj_error *err)
 
 /* Sets *out to the class of a token. A new token gets a new class if insert is
  * 1, otherwise -1. */
-static oj_status find_token(struct oj_token_table *table,
-                            const struct oj_token *token, int insert,
-                            int32_t *out, struct oj_error *err)
+static oj_status find_class_of_token(struct oj_token_table *table,
+                                     const struct oj_token *token, int insert,
+                                     int32_t *out, struct oj_error *err)
 {
     int64_t number;
     if (insert)
@@ -211,7 +211,7 @@ insert_whole_numbers_as_tokens(const struct oj_value_classes *classes,
         if (status == OJ_OK)
         {
             const struct oj_token token = oj_token_of_codes(key.code, key.n);
-            status = find_token(table, &token, 1, &number, err);
+            status = find_class_of_token(table, &token, 1, &number, err);
         }
     }
     oj_value_key_free(&key);
@@ -235,7 +235,7 @@ static oj_status change_form_of_classes(struct oj_value_classes *classes,
     {
         const struct oj_token token = {(uint64_t)classes->whole[i], NULL, 0};
         int32_t number;
-        status = find_token(&table, &token, 1, &number, err);
+        status = find_class_of_token(&table, &token, 1, &number, err);
     }
     if (status != OJ_OK)
     {
@@ -262,7 +262,7 @@ static oj_status find_class(struct oj_value_classes *classes,
             return OJ_OK;
         OJ_TRY(change_form_of_classes(classes, OJ_CLASSES_ANY, err));
     }
-    return find_token(&classes->table, &token, insert, out, err);
+    return find_class_of_token(&classes->table, &token, insert, out, err);
 }
 
 /* ---- classes of whole numbers -------------------------------------------- */
@@ -327,7 +327,7 @@ static oj_status find_class_of_whole_number(struct oj_value_classes *classes,
         OJ_TRY(
             find_or_append_ascending(classes, key, number, insert, out, err));
     return classes->form == OJ_CLASSES_WHOLE
-               ? find_token(&classes->table, &token, insert, out, err)
+               ? find_class_of_token(&classes->table, &token, insert, out, err)
                : OJ_OK;
 }
 

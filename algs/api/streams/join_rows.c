@@ -66,7 +66,7 @@ struct ogrjoin_rows
     struct ogrjoin_settings *read_with;
 };
 
-static void release_user_of_index(struct rows_index *index)
+static void release_index_reference(struct rows_index *index)
 {
     if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
         return;
@@ -86,7 +86,7 @@ void ogrjoin_rows_free(struct ogrjoin_rows *rows)
 {
     if (rows == NULL || atomic_fetch_sub(&rows->n_users, 1) > 1)
         return;
-    release_user_of_index(rows->kept);
+    release_index_reference(rows->kept);
     ogrjoin_layer_free(rows->layer);
     ogrjoin_settings_free(rows->read_with);
     rows_chunks_free(&rows->chunks);
@@ -98,7 +98,7 @@ void ogrjoin_rows_free(struct ogrjoin_rows *rows)
 
 int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows)
 {
-    return rows_chunks_rows(&rows->chunks);
+    return rows_chunks_count_rows(&rows->chunks);
 }
 
 /* Reads all arrays of a stream. If the CRS of the side or the type of its
@@ -118,7 +118,7 @@ static oj_status read_chunks(struct ArrowArrayStream *stream,
             return OJ_OK;
         if (array.length > 0 && chunks->n == 0 &&
             rows_side_depends_on_rows(side))
-            status = rows_side_begin(side, settings, &array, err);
+            status = rows_side_read_first_array(side, settings, &array, err);
         if (status == OJ_OK && array.length > 0)
             OJ_TRY(rows_chunks_add(chunks, side, &array, 0, err));
         else
@@ -191,7 +191,7 @@ static oj_status read_rows_of_stream(struct ArrowArrayStream *stream,
 static oj_status set_exclusions_of_relation(struct ogrjoin_settings *s,
                                             struct oj_error *err)
 {
-    const char *at = api_setting_given(s, "exclude");
+    const char *at = api_setting_text_as_given(s, "exclude");
     while (at != NULL && at[0] != '\0')
     {
         const char *end = rows_exclusion_end(at);
@@ -220,7 +220,8 @@ static oj_status read_span_conditions(struct ogrjoin_settings *s,
 {
     const struct rows_side *const side[2] = {input, join};
     struct oj_span_words words[OJ_MOST_SPANS];
-    oj_status status = api_settings_spans(s, words, &s->relation.n_spans, err);
+    oj_status status =
+        api_settings_parse_spans(s, words, &s->relation.n_spans, err);
     for (int i = 0; i < s->relation.n_spans && status == OJ_OK; i++)
     {
         enum oj_span_field kind[2][2];
@@ -240,7 +241,7 @@ static oj_status read_heading_condition(struct ogrjoin_settings *s,
 {
     struct oj_heading_condition *heading = &s->relation.heading;
     char *name;
-    OJ_TRY(api_settings_heading(s, &name, &heading->tolerance, err));
+    OJ_TRY(api_settings_parse_heading(s, &name, &heading->tolerance, err));
     heading->is_asked = name != NULL;
     oj_free(name);
     return OJ_OK;
@@ -261,18 +262,18 @@ static oj_status convert_distances(struct ogrjoin_settings *s,
     struct oj_distance_frame frame;
     struct oj_crs_text crs;
     OJ_TRY(api_join_crs_choose(s, &left, &right, &crs, err));
-    frame = api_join_crs_frame(s, &crs);
+    frame = api_join_crs_distance_frame(s, &crs);
     *scale = 1.0;
     if (by_column->max_distance >= 0)
         OJ_TRY(oj_distance_scale(
             &frame,
             by_column == input ? "max_distance_field"
                                : "join_max_distance_field",
-            api_setting_given(s, by_column == input
-                                     ? "max_distance_field"
-                                     : "join_max_distance_field"),
+            api_setting_text_as_given(s, by_column == input
+                                             ? "max_distance_field"
+                                             : "join_max_distance_field"),
             by_column->distance_unit, scale, err));
-    return api_join_crs_convert(s, &frame, err);
+    return api_join_crs_convert_distances(s, &frame, err);
 }
 
 /* Fails if the values of the k-th column that on or exclude names cannot be
@@ -338,21 +339,21 @@ static int are_indexes_alike(const struct rows_index *a,
            in_a->enough_pairs == in_b->enough_pairs &&
            in_a->min_distance == in_b->min_distance &&
            in_a->densify == in_b->densify &&
-           api_settings_find_equal_pairs(a->settings, b->settings);
+           api_settings_are_equal_for_pairs(a->settings, b->settings);
 }
 
 /* Returns 1 if features that were read with settings a can be used with
  * settings b. */
-static int do_settings_read_alike(const struct ogrjoin_settings *a,
-                                  const struct ogrjoin_settings *b)
+static int can_features_be_reused_for(const struct ogrjoin_settings *a,
+                                      const struct ogrjoin_settings *b)
 {
     static const char *const names[] = {"right_column", "right_x", "right_y",
                                         "right_fid",    "similar", "vector",
                                         "along"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     {
-        const char *in_a = api_setting_given(a, names[i]);
-        const char *in_b = api_setting_given(b, names[i]);
+        const char *in_a = api_setting_text_as_given(a, names[i]);
+        const char *in_b = api_setting_text_as_given(b, names[i]);
         if ((in_a == NULL) != (in_b == NULL) ||
             (in_a != NULL && strcmp(in_a, in_b) != 0))
             return 0;
@@ -371,7 +372,7 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     struct ogrjoin_settings *settings = NULL;
     oj_status status;
     if (rows->layer != NULL &&
-        do_settings_read_alike(rows->read_with, index->settings))
+        can_features_be_reused_for(rows->read_with, index->settings))
         return OJ_OK;
     OJ_TRY(rows_side_make_layer(&index->side, &rows->chunks, 0, index->settings,
                                 NULL, &layer, err));
@@ -398,7 +399,7 @@ static int can_use_given_index(const struct ogrjoin_index *given,
     return given != NULL && side->fid < 0 && side->max_distance < 0 &&
            side->n_compared[ROWS_ON] == 0 &&
            side->n_compared[ROWS_EXCLUDE] == 0 && side->n_spans == 0 &&
-           given->flat.n_features == rows_chunks_rows(&rows->chunks) &&
+           given->flat.n_features == rows_chunks_count_rows(&rows->chunks) &&
            oj_join_is_on_cpu(given->join) &&
            api_index_matches_settings(given, index->settings);
 }
@@ -415,8 +416,9 @@ static oj_status build_index(struct ogrjoin_rows *rows,
     oj_status status;
     OJ_TRY(read_features(rows, index, err));
     OJ_TRY(api_layer_share(rows->layer, &index->layer, err));
-    OJ_TRY(rows_side_add_columns(&index->side, &rows->chunks, &index->classes,
-                                 1, scale, index->layer, err));
+    OJ_TRY(rows_side_add_columns_to_layer(&index->side, &rows->chunks,
+                                          &index->classes, 1, scale,
+                                          index->layer, err));
     s->pairs = nothing; /* the stream computes the values of pairs, not the
                            index */
     s->rows.max_distance.unit = s->rows.min_distance.unit =
@@ -447,7 +449,7 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
     pthread_mutex_lock(&rows->lock);
     if (rows->kept != NULL && are_indexes_alike(rows->kept, *index))
     {
-        release_user_of_index(*index);
+        release_index_reference(*index);
         *index = rows->kept;
     }
     else
@@ -455,7 +457,7 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
         status = build_index(rows, *index, scale, err);
         if (status == OJ_OK)
         {
-            release_user_of_index(rows->kept);
+            release_index_reference(rows->kept);
             rows->kept = *index;
         }
     }
@@ -505,7 +507,7 @@ struct rows_stream
                                       or was read ahead; NULL: none */
     int64_t large_at;              /* number of rows of `large` read so far */
     struct rows_chunks chunks;     /* arrays of the current batch */
-    struct arrow_reach reach;      /* see has_reach() */
+    struct arrow_reach reach;      /* see are_only_features_in_reach_needed() */
     struct ogrjoin_layer *layer;   /* layer of the current batch */
     struct layer_sets sets;
     struct oj_flat flat;
@@ -545,7 +547,7 @@ static void close_stream(struct rows_stream *s)
         return;
     if (s->source.release != NULL)
         s->source.release(&s->source);
-    oj_arrow_unshare(s->large);
+    oj_arrow_shared_release(s->large);
     oj_pair_stage_close(s->stage);
     rows_output_close(&s->output);
     api_layer_sets_free(&s->sets);
@@ -568,7 +570,7 @@ static void close_stream(struct rows_stream *s)
     oj_free(s->score);
     oj_free(s->is_matched);
     oj_free(s->place);
-    release_user_of_index(s->index);
+    release_index_reference(s->index);
     ogrjoin_settings_free(s->settings);
     ogrjoin_rows_free(s->rows);
     oj_free(s);
@@ -596,21 +598,23 @@ static oj_status open_input(struct rows_stream *s, struct oj_error *err)
         if (array.length == 0)
             oj_arrow_array_release(&array);
         else
-            OJ_TRY(oj_arrow_share(&array, &s->large, err));
+            OJ_TRY(oj_arrow_shared_make(&array, &s->large, err));
     }
     return s->large != NULL
-               ? rows_side_begin(&s->input, s->settings,
-                                 oj_arrow_shared_array(s->large), err)
+               ? rows_side_read_first_array(&s->input, s->settings,
+                                            oj_arrow_shared_array(s->large),
+                                            err)
                : OJ_OK;
 }
 
-static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
+static oj_status read_pick_scores(struct rows_stream *s, struct oj_error *err)
 {
     const struct rows_chunks *chunks = &s->rows->chunks;
-    int64_t n = rows_chunks_rows(chunks), column;
+    int64_t n = rows_chunks_count_rows(chunks), column;
     struct oj_field_description field;
     struct oj_arrow_room room;
-    OJ_TRY(rows_side_find(&s->join, "pick", s->pick.field, &column, err));
+    OJ_TRY(
+        rows_side_find_column(&s->join, "pick", s->pick.field, &column, err));
     field = rows_side_field(&s->join, column);
     OJ_TRY(oj_row_pick_check_field("", &field, err));
     OJ_NEW(s->score, n, err);
@@ -620,7 +624,7 @@ static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
         struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
         int64_t at;
         const struct ArrowArray *array =
-            rows_chunks_at(chunks, column, row, &at);
+            rows_chunks_locate_value(chunks, column, row, &at);
         if (at >= 0 && oj_field_kind_is_time(field.kind))
             OJ_TRY(oj_arrow_time_as_integer(schema, array, at, &value, err));
         else if (at >= 0)
@@ -634,12 +638,12 @@ static oj_status read_pick(struct rows_stream *s,
                            struct oj_pair_request *request,
                            struct oj_error *err)
 {
-    const char *rule = api_setting_given(s->settings, "pick");
+    const char *rule = api_setting_text_as_given(s->settings, "pick");
     if (rule == NULL)
         return OJ_OK;
     OJ_TRY(oj_row_pick_read("", rule, &s->pick, err));
     request->pick = s->pick.rule;
-    return s->pick.field != NULL ? read_scores(s, err) : OJ_OK;
+    return s->pick.field != NULL ? read_pick_scores(s, err) : OJ_OK;
 }
 
 static oj_status
@@ -653,7 +657,7 @@ open_pair_stage_if_needed(struct rows_stream *s,
         return OJ_OK;
     if (request->along_is_m && !s->settings->rows.right_is_part)
         OJ_TRY(oj_row_along_check_m("", "the right side",
-                                    oj_flat_find_m(&s->join_flat), err));
+                                    oj_flat_find_m_values(&s->join_flat), err));
     OJ_TRY(oj_pair_stage_open(request, &s->stage, err));
     return oj_pair_stage_set_join_side(s->stage, &side, err);
 }
@@ -682,7 +686,7 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     const struct ogrjoin_settings *all = s->settings;
     struct oj_pair_request request;
     struct rows_aggregates *aggregates = NULL;
-    const char *agg = api_setting_given(all, "agg");
+    const char *agg = api_setting_text_as_given(all, "agg");
     memset(&request, 0, sizeof request);
     request.relation = s->index->index->settings.relation;
     request.n_threads = api_settings_threads(all);
@@ -707,11 +711,12 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
 
 /* Finds the input column with the key, and whether its values are integers or
  * texts. */
-static oj_status find_key(struct rows_stream *s, struct oj_error *err)
+static oj_status find_event_key_column(struct rows_stream *s,
+                                       struct oj_error *err)
 {
-    const char *name = api_setting_given(s->settings, "key");
+    const char *name = api_setting_text_as_given(s->settings, "key");
     enum oj_field_kind kind;
-    OJ_TRY(rows_side_find(&s->input, "key", name, &s->key, err));
+    OJ_TRY(rows_side_find_column(&s->input, "key", name, &s->key, err));
     kind = rows_side_field(&s->input, s->key).kind;
     s->has_text_keys = kind == OJ_FIELD_TEXT;
     if (s->has_text_keys ||
@@ -725,8 +730,9 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
 
 /* Writes as a text the settings that decide pairs but are not in the relation.
  * A state file contains this text. */
-static oj_status write_conditions(const struct ogrjoin_settings *settings,
-                                  char *text, size_t size, struct oj_error *err)
+static oj_status
+write_conditions_as_text(const struct ogrjoin_settings *settings, char *text,
+                         size_t size, struct oj_error *err)
 {
     static const char *const names[] = {
         "key",         "on",     "exclude", "max_distance_field",
@@ -734,7 +740,7 @@ static oj_status write_conditions(const struct ogrjoin_settings *settings,
     size_t n = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     {
-        const char *word = api_setting_given(settings, names[i]);
+        const char *word = api_setting_text_as_given(settings, names[i]);
         if (word == NULL)
             continue;
         n += (size_t)snprintf(text + n, size - n, "%s%s %s", n > 0 ? " " : "",
@@ -750,15 +756,16 @@ static oj_status write_conditions(const struct ogrjoin_settings *settings,
 
 static oj_status open_events(struct rows_stream *s, struct oj_error *err)
 {
-    const char *which = api_setting_given(s->settings, "events");
-    const char *state = api_setting_given(s->settings, "state");
+    const char *which = api_setting_text_as_given(s->settings, "events");
+    const char *state = api_setting_text_as_given(s->settings, "state");
     char conditions[400] = "";
     int with_stays, is_there;
     if (which == NULL)
         return OJ_OK;
-    OJ_TRY(api_events_read_words(which, &with_stays, err));
-    OJ_TRY(find_key(s, err));
-    OJ_TRY(write_conditions(s->settings, conditions, sizeof conditions, err));
+    OJ_TRY(api_events_read_setting(which, &with_stays, err));
+    OJ_TRY(find_event_key_column(s, err));
+    OJ_TRY(write_conditions_as_text(s->settings, conditions, sizeof conditions,
+                                    err));
     OJ_TRY(api_events_new(s->index->index, with_stays, s->has_text_keys,
                           conditions, &s->events, err));
     s->event_values.event_name = oj_event_names;
@@ -801,7 +808,7 @@ static oj_status read_event_keys(struct rows_stream *s, int64_t first,
         struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
         int64_t at;
         const struct ArrowArray *array =
-            rows_chunks_at(&s->chunks, s->key, first + i, &at);
+            rows_chunks_locate_value(&s->chunks, s->key, first + i, &at);
         if (at >= 0)
             OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
         s->key_is_null[i] = value.form == OJ_PLAIN_NULL;
@@ -842,7 +849,7 @@ static oj_status replace_pairs_by_events(struct rows_stream *s,
 
 static oj_status save_events(const struct rows_stream *s, struct oj_error *err)
 {
-    const char *state = api_setting_given(s->settings, "state");
+    const char *state = api_setting_text_as_given(s->settings, "state");
     return s->events != NULL && state != NULL
                ? api_events_save(s->events, state, err)
                : OJ_OK;
@@ -871,7 +878,7 @@ static oj_status make_rows_index(struct rows_stream *s,
     if (status == OJ_OK)
         s->index = index;
     else
-        release_user_of_index(index);
+        release_index_reference(index);
     return status;
 }
 
@@ -880,7 +887,7 @@ static oj_status find_if_aggregates_are_counts(const struct ogrjoin_settings *s,
                                                int *are_counts,
                                                struct oj_error *err)
 {
-    const char *agg = api_setting_given(s, "agg");
+    const char *agg = api_setting_text_as_given(s, "agg");
     struct oj_aggregate_words words = {0};
     *are_counts = 0;
     if (agg == NULL)
@@ -898,13 +905,13 @@ static oj_status choose_enough_pairs(struct ogrjoin_settings *s,
     struct oj_row_choice choice = {
         .how = (enum oj_how)s->rows.how,
         .one_to_one = s->pairs.one_to_one,
-        .aggregates = api_setting_given(s, "agg") != NULL,
-        .counts_pairs = api_setting_given(s, "name_count") != NULL};
+        .aggregates = api_setting_text_as_given(s, "agg") != NULL,
+        .counts_pairs = api_setting_text_as_given(s, "name_count") != NULL};
     int are_counts;
     OJ_TRY(find_if_aggregates_are_counts(s, &are_counts, err));
     choice.takes_first = are_counts || s->pairs.pick == (int)OJ_PICK_FIRST;
     s->relation.enough_pairs =
-        api_setting_given(s, "events") == NULL
+        api_setting_text_as_given(s, "events") == NULL
             ? (int)oj_rows_per_input_enough_pairs(&s->relation, &choice)
             : (int)OJ_ENOUGH_ALL;
     return OJ_OK;
@@ -920,7 +927,7 @@ static oj_status open_rows_stream(struct rows_stream *s,
     OJ_TRY(api_settings_check_rows(s->settings, err));
     OJ_TRY(set_exclusions_of_relation(s->settings, err));
     OJ_TRY(read_heading_condition(s->settings, err));
-    if (api_setting_given(s->settings, "events") != NULL)
+    if (api_setting_text_as_given(s->settings, "events") != NULL)
         s->settings->rows.how = OJ_HOW_INNER;
     OJ_TRY(open_input(s, err));
     OJ_TRY(find_columns_of_side(s->rows, s->settings, &s->join, err));
@@ -956,17 +963,17 @@ static oj_status read_next_array(struct rows_stream *s, int64_t n,
         OJ_TRY(api_stream_next(&s->source, out, err));
         if (out->release == NULL || out->length <= n)
             return OJ_OK;
-        OJ_TRY(oj_arrow_share(out, &s->large, err));
+        OJ_TRY(oj_arrow_shared_make(out, &s->large, err));
         s->large_at = 0;
     }
     large = oj_arrow_shared_array(s->large);
     n_left = large->length - s->large_at;
-    OJ_TRY(oj_arrow_view(s->large, large, s->large_at, n < n_left ? n : n_left,
-                         out, err));
+    OJ_TRY(oj_arrow_array_view_rows(s->large, large, s->large_at,
+                                    n < n_left ? n : n_left, out, err));
     s->large_at += out->length;
     if (n >= n_left)
     {
-        oj_arrow_unshare(s->large);
+        oj_arrow_shared_release(s->large);
         s->large = NULL;
     }
     return OJ_OK;
@@ -1010,13 +1017,13 @@ static oj_status read_arrays_of_batch(struct rows_stream *s,
     const struct ogrjoin_settings *all = s->settings;
     int64_t most = choose_batch_rows(s);
     rows_chunks_clear(&s->chunks);
-    while (!s->source_ended && rows_chunks_rows(&s->chunks) < most &&
-           (s->events == NULL || rows_chunks_rows(&s->chunks) == 0))
+    while (!s->source_ended && rows_chunks_count_rows(&s->chunks) < most &&
+           (s->events == NULL || rows_chunks_count_rows(&s->chunks) == 0))
     {
         struct ArrowArray array;
         OJ_TRY(oj_check_cancel(all->options.cancel, err));
-        OJ_TRY(read_next_array(s, most - rows_chunks_rows(&s->chunks), &array,
-                               err));
+        OJ_TRY(read_next_array(s, most - rows_chunks_count_rows(&s->chunks),
+                               &array, err));
         if (array.release == NULL)
             s->source_ended = 1;
         else if (array.length == 0)
@@ -1050,7 +1057,7 @@ static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
 /* Returns 1 if only features whose envelopes meet a part of the join side can
  * have pairs, and nothing else in the output depends on their shapes. Not for
  * op bbox: the envelopes of whole features may meet where no part lies. */
-static int has_reach(const struct rows_stream *s)
+static int are_only_features_in_reach_needed(const struct rows_stream *s)
 {
     const struct oj_relation *relation = &s->index->index->settings.relation;
     return oj_relation_needs_contact(relation) &&
@@ -1065,20 +1072,21 @@ static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
     free_batch(s);
     OJ_TRY(read_arrays_of_batch(s, err));
     s->state = STREAM_JOINS;
-    if (rows_chunks_rows(&s->chunks) == 0)
+    if (rows_chunks_count_rows(&s->chunks) == 0)
     {
         s->state = s->is_matched != NULL ? STREAM_OTHERS : STREAM_ENDED;
         return OJ_OK;
     }
     OJ_TRY(rows_side_make_layer(&s->input, &s->chunks, s->n_before, s->settings,
-                                has_reach(s) ? &s->reach : NULL, &s->layer,
-                                err));
-    OJ_TRY(rows_side_add_columns(&s->input, &s->chunks, &s->index->classes, 0,
-                                 s->scale, s->layer, err));
+                                are_only_features_in_reach_needed(s) ? &s->reach
+                                                                     : NULL,
+                                &s->layer, err));
+    OJ_TRY(rows_side_add_columns_to_layer(
+        &s->input, &s->chunks, &s->index->classes, 0, s->scale, s->layer, err));
     for (int i = 0; i < s->input.n_spans; i++)
         s->n_without_span[i] += s->layer->n_without_span[i];
     s->answer.most_bytes =
-        rows_output_most_bytes(&s->output, &s->input, &s->chunks);
+        rows_output_max_row_bytes(&s->output, &s->input, &s->chunks);
     return api_index_view_input(s->index->index, s->layer, &s->sets, &s->flat,
                                 err);
 }
@@ -1100,8 +1108,8 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return status;
 }
 
-static oj_status count_pairs(struct rows_stream *s, int64_t n,
-                             struct oj_error *err)
+static oj_status count_pairs_and_check_limit(struct rows_stream *s, int64_t n,
+                                             struct oj_error *err)
 {
     int64_t n_before = s->n_pairs;
     s->n_pairs += n;
@@ -1118,7 +1126,7 @@ static oj_status join_next_part(struct rows_stream *s, int64_t *n,
                                s, &s->matches, n, err));
     if (s->at + *n == s->flat.n_features && *n > KEPT_ROWS)
         oj_join_free_unused_copies(s->index->index->join, 0);
-    return count_pairs(s, s->matches.n_pairs, err);
+    return count_pairs_and_check_limit(s, s->matches.n_pairs, err);
 }
 
 static oj_status add_batch_to_one_to_one(struct rows_stream *s,
@@ -1136,13 +1144,14 @@ static oj_status add_batch_to_one_to_one(struct rows_stream *s,
         OJ_TRY(oj_pair_ranks_make(relation, part, &s->join_flat, &s->matches,
                                   api_settings_threads(s->settings), ranks,
                                   err));
-        OJ_TRY(oj_one_to_one_add(choice, &s->matches, ranks, NULL, NULL, err));
+        OJ_TRY(oj_one_to_one_add_matches(choice, &s->matches, ranks, NULL, NULL,
+                                         err));
         s->at += n;
     }
     return OJ_OK;
 }
 
-static void notice_large_groups(const struct rows_stream *s,
+static void report_large_groups(const struct rows_stream *s,
                                 const struct oj_one_to_one *choice)
 {
     int64_t n_groups, n_pairs;
@@ -1170,9 +1179,10 @@ static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
         API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
     status = add_batch_to_one_to_one(s, choice, &ranks, err);
     if (status == OJ_OK)
-        status = oj_one_to_one_finish(choice, s->settings->options.cancel, err);
+        status = oj_one_to_one_choose_pairs(choice, s->settings->options.cancel,
+                                            err);
     if (status == OJ_OK)
-        notice_large_groups(s, choice);
+        report_large_groups(s, choice);
     if (status == OJ_OK)
         status =
             api_one_to_one_matches(choice, s->flat.n_features, &s->chosen, err);
@@ -1274,7 +1284,7 @@ static void begin_unmatched_join_rows(struct rows_stream *s)
 /* ---- output of rows ------------------------------------------------------ */
 
 /* Warns of sides whose texts are mostly no times. */
-static void notice_texts_without_times(const struct rows_stream *s)
+static void report_texts_without_times(const struct rows_stream *s)
 {
     char text[256];
     for (int i = 0; i < s->input.n_spans; i++)
@@ -1291,10 +1301,10 @@ static void notice_texts_without_times(const struct rows_stream *s)
 }
 
 /* Reports, once all rows are joined, which values are missing. */
-static oj_status notice_missing_values(const struct rows_stream *s)
+static oj_status report_missing_values(const struct rows_stream *s)
 {
     char text[512];
-    notice_texts_without_times(s);
+    report_texts_without_times(s);
     if (s->stage != NULL &&
         oj_pair_stage_describe_undecided(s->stage, text, sizeof text))
         api_settings_notify(s->settings, "%s", text);
@@ -1317,7 +1327,7 @@ static oj_status find_next_output_rows(struct rows_stream *s,
     oj_row_places_end(&s->places);
     s->state = is_last ? STREAM_ENDED : STREAM_JOINS;
     return s->state == STREAM_ENDED
-               ? notice_missing_values(s)
+               ? report_missing_values(s)
                : oj_check_cancel(s->settings->options.cancel, err);
 }
 
@@ -1334,7 +1344,7 @@ static oj_status advance_until_rows(struct rows_stream *s, struct oj_error *err)
                     begin_unmatched_join_rows(s);
                 if (s->state == STREAM_ENDED)
                 {
-                    OJ_TRY(notice_missing_values(s));
+                    OJ_TRY(report_missing_values(s));
                     OJ_TRY(save_events(s, err));
                 }
                 break;
@@ -1362,8 +1372,8 @@ static oj_status next_rows(struct rows_stream *s, struct ArrowArray *out,
     if (s->state == STREAM_ENDED)
         return OJ_OK;
     n = s->n_places;
-    OJ_TRY(rows_output_make(&s->output, &s->answer, s->place + s->first_place,
-                            &n, out, err));
+    OJ_TRY(rows_output_make_batch(&s->output, &s->answer,
+                                  s->place + s->first_place, &n, out, err));
     s->first_place += n;
     s->n_places -= n;
     return OJ_OK;

@@ -66,8 +66,8 @@ static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
 {
     OJ_ROOM(v->text, v->n_text, v->n_text + n + 1, v->cap_text, err);
     memcpy(v->text + v->n_text, text, (size_t)n);
-    v->bytes[row].bytes = NULL; /* set later by point_at_kept_texts(), because
-                                   the memory may still move */
+    v->bytes[row].bytes = NULL; /* set later by set_pointers_to_kept_texts(),
+                                   because the memory may still move */
     v->bytes[row].n = n;
     v->n_text += n;
     return OJ_OK;
@@ -159,8 +159,8 @@ static oj_status read_value(const struct ArrowSchema *schema,
         if (value.form != OJ_PLAIN_NULL)
             value = oj_plain_text(ordered, TIME_BYTES);
     }
-    else if (at >= 0 && oj_field_kind_is_list(
-                            oj_arrow_kind(oj_arrow_value_schema(schema))))
+    else if (at >= 0 && oj_field_kind_is_list(oj_arrow_field_kind(
+                            oj_arrow_schema_of_decoded_values(schema))))
     {
         OJ_TRY(
             oj_arrow_write_list(schema, array, at, &v->list, &is_there, err));
@@ -176,7 +176,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
 
 /* Sets the pointers that keep_text() left NULL while v->text could still move.
  * v->text holds the texts of the rows 0 .. n - 1 in this order. */
-static void point_at_kept_texts(struct join_values *v, int64_t n)
+static void set_pointers_to_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;
     for (int64_t i = 0; v->bytes != NULL && i < n; i++)
@@ -213,7 +213,7 @@ static oj_status read_nulls_of_chunk(const struct rows_chunks *chunks,
     if (outer == NULL && valid == NULL)
         return OJ_OK;
     if (v->is_null == NULL)
-        OJ_NEW_ZEROED(v->is_null, rows_chunks_rows(chunks), err);
+        OJ_NEW_ZEROED(v->is_null, rows_chunks_count_rows(chunks), err);
     for (int64_t row = chunks->first[k]; row < chunks->first[k + 1]; row++)
     {
         int64_t at = record->offset + row - chunks->first[k];
@@ -235,7 +235,7 @@ static oj_status read_plain_numbers(const struct rows_aggregates *a, int i,
     char *copy = NULL;
     if (chunks->n > 1)
     {
-        OJ_NEW(v->integer, rows_chunks_rows(chunks), err);
+        OJ_NEW(v->integer, rows_chunks_count_rows(chunks), err);
         values = copy = (char *)v->integer;
     }
     for (int64_t k = 0; k < chunks->n; k++)
@@ -291,7 +291,7 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     const struct ArrowSchema *schema = a->join->schema.children[field->column];
     const enum oj_aggregate_form form = form_of_field(a, i);
     struct join_values *v = &a->values[i];
-    int64_t n = rows_chunks_rows(a->chunks);
+    int64_t n = rows_chunks_count_rows(a->chunks);
     if (is_plain_number(a, i))
         return read_plain_numbers(a, i, err);
     OJ_NEW(v->is_null, n, err);
@@ -305,10 +305,10 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     {
         int64_t at;
         const struct ArrowArray *array =
-            rows_chunks_at(a->chunks, field->column, row, &at);
+            rows_chunks_locate_value(a->chunks, field->column, row, &at);
         OJ_TRY(read_value(schema, array, at, form, row, v, err));
     }
-    point_at_kept_texts(v, n);
+    set_pointers_to_kept_texts(v, n);
     a->column[i].integer = v->integer;
     a->column[i].real = v->real;
     a->column[i].bytes = v->bytes;
@@ -324,7 +324,7 @@ static oj_status find_join_field(void *user, const char *name, int *column,
 {
     const struct rows_aggregates *a = user;
     int64_t found;
-    OJ_TRY(rows_side_find(a->join, "agg", name, &found, err));
+    OJ_TRY(rows_side_find_column(a->join, "agg", name, &found, err));
     *field = rows_side_field(a->join, found);
     *column = (int)found;
     return OJ_OK;
@@ -347,12 +347,12 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
                                  struct oj_error *err)
 {
     const struct oj_join_field_finder finder = {find_join_field, a};
-    int64_t n_join = rows_chunks_rows(a->chunks);
+    int64_t n_join = rows_chunks_count_rows(a->chunks);
     OJ_TRY(oj_aggregate_words_parse("", words, &a->words, err));
     OJ_TRY(oj_aggregate_columns_bind(names, &finder, &a->words, want, hidden,
                                      err));
     if (a->words.has_weighted_sum)
-        oj_aggregate_words_values_for_shares(want);
+        oj_aggregate_words_request_share_values(want);
     OJ_NEW_ZEROED(a->column, a->words.n_fields, err);
     OJ_NEW_ZEROED(a->values, a->words.n_fields, err);
     for (int i = 0; i < a->words.n_fields; i++)
@@ -560,7 +560,8 @@ static const char *format_of_result(const struct rows_aggregates *a, int i)
     {
         int column = a->words.fields[aggregate->column].column;
         const char *format =
-            oj_arrow_value_schema(a->join->schema.children[column])->format;
+            oj_arrow_schema_of_decoded_values(a->join->schema.children[column])
+                ->format;
         if (format[0] == 'd' || format[0] == 'e')
             return "g";
         if (format[0] == 'n')

@@ -168,21 +168,22 @@ rows_output_column_words(const struct ogrjoin_settings *s,
         .choice = {.how = oj_how_of_input_rows((enum oj_how)s->rows.how),
                    .picks = request->pick != OJ_PICK_ALL,
                    .one_to_one = s->pairs.one_to_one},
-        .name_fid = api_setting_given(s, "name_fid"),
-        .name_distance = api_setting_given(s, "name_distance"),
-        .name_rank = api_setting_given(s, "name_rank"),
-        .name_count = api_setting_given(s, "name_count"),
-        .name_similarity = api_setting_given(s, "name_similarity"),
-        .name_difference = api_setting_given(s, "name_difference"),
-        .overlap = api_setting_given(s, "overlap"),
+        .name_fid = api_setting_text_as_given(s, "name_fid"),
+        .name_distance = api_setting_text_as_given(s, "name_distance"),
+        .name_rank = api_setting_text_as_given(s, "name_rank"),
+        .name_count = api_setting_text_as_given(s, "name_count"),
+        .name_similarity = api_setting_text_as_given(s, "name_similarity"),
+        .name_difference = api_setting_text_as_given(s, "name_difference"),
+        .overlap = api_setting_text_as_given(s, "overlap"),
         .nearest_point_fields = s->pairs.nearest_point,
         .bearing_field = s->pairs.bearing,
-        .has_events = api_setting_given(s, "events") != NULL};
+        .has_events = api_setting_text_as_given(s, "events") != NULL};
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
     {
         enum oj_pair_value which =
             (enum oj_pair_value)(OJ_FIRST_NAMED_PAIR_VALUE + i);
-        words.named[i] = api_setting_given(s, oj_row_column_option(which));
+        words.named[i] =
+            api_setting_text_as_given(s, oj_row_column_option(which));
         if (words.named[i] == NULL && s->pairs.named[i])
             words.named[i] = api_pairs_value_name(which);
     }
@@ -229,7 +230,7 @@ static oj_status name_columns(struct rows_output *o,
                               struct oj_field_description *fields[2],
                               struct oj_error *err)
 {
-    const char *prefix = api_setting_given(s, "prefix");
+    const char *prefix = api_setting_text_as_given(s, "prefix");
     OJ_TRY(choose_fields(o, o->input, &fields[0], &o->input_column,
                          &request->input.n, err));
     request->input.field = fields[0];
@@ -268,11 +269,11 @@ static oj_status plan_columns(struct rows_output *o,
         asked.n_computed = computed.n;
         if (is_computed_geometry(o->geometry))
         {
-            oj_row_geometry_request((enum oj_write_geometry)o->geometry,
-                                    request);
+            oj_row_request_geometry_values((enum oj_write_geometry)o->geometry,
+                                           request);
             o->is_multi = s->rows.parts > 0;
             if (o->is_multi)
-                oj_row_keep_parts(s->rows.parts - 1, request);
+                oj_row_request_kept_parts(s->rows.parts - 1, request);
         }
     }
     if (status == OJ_OK)
@@ -489,7 +490,7 @@ static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
     char *to;
     size_t n;
     OJ_TRY(arrow_bytes_read(array, format, row, 1, &bytes, err));
-    OJ_TRY(arrow_bytes_find(&bytes, 0, &from, &n, err));
+    OJ_TRY(arrow_bytes_of_row(&bytes, 0, &from, &n, err));
     OJ_TRY(make_room_for_value(column, i, (int64_t)n, &to, err));
     if (n > 0)
         memcpy(to, from, n);
@@ -516,7 +517,8 @@ static oj_status fill_wkb_of_side(const struct batch *b, int side,
             OJ_TRY(put_wkb_of_feature(column, i, flat, row, 0, err));
             continue;
         }
-        array = rows_chunks_at(chunks_of_side(b, side), of->geometry, row, &at);
+        array = rows_chunks_locate_value(chunks_of_side(b, side), of->geometry,
+                                         row, &at);
         if (at < 0 || !arrow_bit(arrow_validity(array), array->offset + at))
             OJ_TRY(oj_arrow_column_put_null(column, i, err));
         else
@@ -806,8 +808,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
     const struct oj_named_column *column = &o->columns.column[i];
     int64_t source = column->source;
     if (column->origin == OJ_COLUMN_AGGREGATE)
-        return OJ_OK; /* make_aggregates() makes the columns of all aggregates
-                         together */
+        return OJ_OK; /* make_aggregate_columns() makes the columns of all
+                         aggregates together */
     if (column->origin == OJ_COLUMN_JOIN)
         return take_column(b, 1, o->join_column[source], out, err);
     if (column->origin != OJ_COLUMN_INPUT || o->input_column[source] < 0)
@@ -818,8 +820,9 @@ static oj_status make_column(const struct batch *b, int64_t i,
                                  : build_column(b, i, out, err);
 }
 
-static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,
-                                 struct oj_error *err)
+static oj_status make_aggregate_columns(const struct batch *b,
+                                        struct ArrowArray *out,
+                                        struct oj_error *err)
 {
     const struct rows_output *o = b->output;
     struct ArrowArray **columns;
@@ -847,9 +850,9 @@ static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,
 
 /* ---- record batches ------------------------------------------------------ */
 
-int64_t rows_output_most_bytes(const struct rows_output *o,
-                               const struct rows_side *side,
-                               const struct rows_chunks *chunks)
+int64_t rows_output_max_row_bytes(const struct rows_output *o,
+                                  const struct rows_side *side,
+                                  const struct rows_chunks *chunks)
 {
     const int64_t *columns =
         side == o->input ? o->input_column : o->join_column;
@@ -866,9 +869,9 @@ int64_t rows_output_most_bytes(const struct rows_output *o,
         {
             const struct ArrowArray *record =
                 oj_arrow_shared_array(chunks->shared[k]);
-            int64_t here = oj_arrow_most_bytes(side->schema.children[source],
-                                               record->children[source],
-                                               record->offset, record->length);
+            int64_t here = oj_arrow_max_row_bytes(
+                side->schema.children[source], record->children[source],
+                record->offset, record->length);
             most_here = here > most_here ? here : most_here;
         }
         most += most_here;
@@ -896,9 +899,10 @@ static int64_t bytes_of_side_row(const struct rows_output *o,
         source = columns[column->source];
         if (source < 0)
             continue;
-        array = rows_chunks_at(chunks, source, row, &at);
+        array = rows_chunks_locate_value(chunks, source, row, &at);
         if (at >= 0)
-            sum += oj_arrow_bytes(side->schema.children[source], array, at, 1);
+            sum += oj_arrow_estimate_bytes(side->schema.children[source], array,
+                                           at, 1);
     }
     return sum;
 }
@@ -936,13 +940,14 @@ static oj_status fill_batch(struct batch *b, struct ArrowArray *out,
     out->length = b->n;
     for (int64_t i = 0; i < b->output->columns.n; i++)
         OJ_TRY(make_column(b, i, out->children[i], err));
-    return b->output->aggregates != NULL ? make_aggregates(b, out, err) : OJ_OK;
+    return b->output->aggregates != NULL ? make_aggregate_columns(b, out, err)
+                                         : OJ_OK;
 }
 
-oj_status rows_output_make(const struct rows_output *output,
-                           const struct rows_answer *answer,
-                           const struct oj_row_place *places, int64_t *n,
-                           struct ArrowArray *out, struct oj_error *err)
+oj_status rows_output_make_batch(const struct rows_output *output,
+                                 const struct rows_answer *answer,
+                                 const struct oj_row_place *places, int64_t *n,
+                                 struct ArrowArray *out, struct oj_error *err)
 {
     int64_t n_rows = count_rows_that_fit(output, answer, places, *n);
     for (;;)
@@ -991,7 +996,7 @@ oj_status rows_output_open(const struct rows_side *input,
         rows_output_close(out);
         return status;
     }
-    out->most_bytes = rows_output_most_bytes(out, join, join_chunks);
+    out->most_bytes = rows_output_max_row_bytes(out, join, join_chunks);
     return OJ_OK;
 }
 

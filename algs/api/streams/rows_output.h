@@ -76,16 +76,16 @@ struct rows_answer
 
 /** Makes a record batch of the next *n rows of output, or of fewer if these are
  * too large; sets *n to their number. */
-OJ_MUST_USE oj_status rows_output_make(const struct rows_output *output,
-                                       const struct rows_answer *answer,
-                                       const struct oj_row_place *places,
-                                       int64_t *n, struct ArrowArray *out,
-                                       struct oj_error *err);
+OJ_MUST_USE oj_status rows_output_make_batch(const struct rows_output *output,
+                                             const struct rows_answer *answer,
+                                             const struct oj_row_place *places,
+                                             int64_t *n, struct ArrowArray *out,
+                                             struct oj_error *err);
 
 /** Returns the maximum number of bytes that a row of these chunks takes in the
  * output. */
-int64_t rows_output_most_bytes(const struct rows_output *output,
-                               const struct rows_side *side,
-                               const struct rows_chunks *chunks);
+int64_t rows_output_max_row_bytes(const struct rows_output *output,
+                                  const struct rows_side *side,
+                                  const struct rows_chunks *chunks);
 
 #endif

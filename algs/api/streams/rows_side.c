@@ -27,7 +27,7 @@ struct oj_field_description rows_side_field(const struct rows_side *side,
 {
     const struct ArrowSchema *schema = side->schema.children[column];
     return (struct oj_field_description){
-        column_name(side, column), oj_arrow_kind(schema),
+        column_name(side, column), oj_arrow_field_kind(schema),
         (schema->flags & ARROW_FLAG_NULLABLE) != 0};
 }
 
@@ -81,8 +81,9 @@ static int has_column(const void *side, const char *name)
     return count_columns_of_name(side, name, &column) > 0;
 }
 
-oj_status rows_side_find(const struct rows_side *side, const char *option,
-                         const char *name, int64_t *out, struct oj_error *err)
+oj_status rows_side_find_column(const struct rows_side *side,
+                                const char *option, const char *name,
+                                int64_t *out, struct oj_error *err)
 {
     const char *closest;
     const int n = count_columns_of_name(side, name, out);
@@ -105,7 +106,7 @@ value_of_side_setting(const struct rows_side *side,
                       char name[40])
 {
     snprintf(name, 40, "%s_%s", rows_side_name(side), word);
-    return api_setting_given(settings, name);
+    return api_setting_text_as_given(settings, name);
 }
 
 /* Finds the column that setting left_WORD or right_WORD names; *out is -1 if it
@@ -118,7 +119,8 @@ static oj_status find_column_of_setting(const struct rows_side *side,
     char name[40];
     const char *given = value_of_side_setting(side, settings, word, name);
     *out = -1;
-    return given != NULL ? rows_side_find(side, name, given, out, err) : OJ_OK;
+    return given != NULL ? rows_side_find_column(side, name, given, out, err)
+                         : OJ_OK;
 }
 
 /* ---- columns with the geometry ------------------------------------------- */
@@ -272,8 +274,8 @@ static oj_status find_compared_columns(struct rows_side *side,
     for (int i = 0; i < pairs.n && status == OJ_OK; i++)
     {
         const char *name = pairs.fields[side->side == API_SIDE_RIGHT][i];
-        status =
-            rows_side_find(side, option, name, &side->compared[which][i], err);
+        status = rows_side_find_column(side, option, name,
+                                       &side->compared[which][i], err);
     }
     side->n_compared[which] = status == OJ_OK ? pairs.n : 0;
     oj_field_pairs_free(&pairs);
@@ -295,8 +297,9 @@ const char *rows_exclusion_end(const char *list)
     return at;
 }
 
-static oj_status find_excluded(struct rows_side *side, const char *list,
-                               struct oj_error *err)
+static oj_status find_columns_of_exclusions(struct rows_side *side,
+                                            const char *list,
+                                            struct oj_error *err)
 {
     while (list[0] != '\0')
     {
@@ -324,30 +327,31 @@ static oj_status find_excluded(struct rows_side *side, const char *list,
 }
 
 /* Finds the columns of within_time and during. */
-static oj_status find_spans(struct rows_side *side,
-                            const struct ogrjoin_settings *settings,
-                            struct oj_error *err)
+static oj_status find_span_columns(struct rows_side *side,
+                                   const struct ogrjoin_settings *settings,
+                                   struct oj_error *err)
 {
     const int is_right = side->side == API_SIDE_RIGHT;
     struct oj_span_words spans[OJ_MOST_SPANS];
-    oj_status status = api_settings_spans(settings, spans, &side->n_spans, err);
+    oj_status status =
+        api_settings_parse_spans(settings, spans, &side->n_spans, err);
     for (int i = 0; i < 2 * side->n_spans && status == OJ_OK; i++)
-        status = rows_side_find(side, spans[i / 2].option,
-                                spans[i / 2].fields[is_right][i % 2],
-                                &side->span[i / 2][i % 2], err);
+        status = rows_side_find_column(side, spans[i / 2].option,
+                                       spans[i / 2].fields[is_right][i % 2],
+                                       &side->span[i / 2][i % 2], err);
     for (int i = 0; i < OJ_MOST_SPANS; i++)
         oj_span_words_free(&spans[i]);
     return status;
 }
 
-static oj_status find_distances(struct rows_side *side,
-                                const struct ogrjoin_settings *settings,
-                                struct oj_error *err)
+static oj_status find_distance_column(struct rows_side *side,
+                                      const struct ogrjoin_settings *settings,
+                                      struct oj_error *err)
 {
     const char *option = side->side == API_SIDE_RIGHT
                              ? "join_max_distance_field"
                              : "max_distance_field";
-    const char *given = api_setting_given(settings, option);
+    const char *given = api_setting_text_as_given(settings, option);
     char *name;
     oj_status status;
     side->max_distance = -1;
@@ -357,7 +361,8 @@ static oj_status find_distances(struct rows_side *side,
     status = oj_distance_field_parse("", option, given, has_column, side, name,
                                      &side->distance_unit, err);
     if (status == OJ_OK)
-        status = rows_side_find(side, option, name, &side->max_distance, err);
+        status =
+            rows_side_find_column(side, option, name, &side->max_distance, err);
     oj_free(name);
     return status == OJ_OK
                ? check_is_number(side, side->max_distance, option, err)
@@ -365,9 +370,9 @@ static oj_status find_distances(struct rows_side *side,
 }
 
 /* Finds the column of headings, which only the input has. */
-static oj_status find_heading(struct rows_side *side,
-                              const struct ogrjoin_settings *settings,
-                              struct oj_error *err)
+static oj_status find_heading_column(struct rows_side *side,
+                                     const struct ogrjoin_settings *settings,
+                                     struct oj_error *err)
 {
     char *name;
     double tolerance;
@@ -375,19 +380,19 @@ static oj_status find_heading(struct rows_side *side,
     side->heading = -1;
     if (side->side == API_SIDE_RIGHT)
         return OJ_OK;
-    OJ_TRY(api_settings_heading(settings, &name, &tolerance, err));
+    OJ_TRY(api_settings_parse_heading(settings, &name, &tolerance, err));
     if (name == NULL)
         return OJ_OK;
-    status = rows_side_find(side, "heading", name, &side->heading, err);
+    status = rows_side_find_column(side, "heading", name, &side->heading, err);
     oj_free(name);
     return status == OJ_OK
                ? check_is_number(side, side->heading, "heading", err)
                : status;
 }
 
-static oj_status find_fid(struct rows_side *side,
-                          const struct ogrjoin_settings *settings,
-                          struct oj_error *err)
+static oj_status find_fid_column(struct rows_side *side,
+                                 const struct ogrjoin_settings *settings,
+                                 struct oj_error *err)
 {
     struct oj_field_description field;
     OJ_TRY(find_column_of_setting(side, settings, "fid", &side->fid, err));
@@ -424,7 +429,8 @@ static oj_status select_listed_columns(struct rows_side *side,
     for (int k = 0; k < pairs.n && status == OJ_OK; k++)
     {
         int64_t column;
-        status = rows_side_find(side, option, pairs.fields[0][k], &column, err);
+        status = rows_side_find_column(side, option, pairs.fields[0][k],
+                                       &column, err);
     }
     oj_field_pairs_free(&pairs);
     return status;
@@ -525,10 +531,11 @@ static oj_status replace_geometry_schema(struct rows_side *side,
 }
 
 /* Decides whether SRIDs are ignored, and replaces the schema of a geometry
- * column of texts. Columns of WKB follow in rows_side_begin(). */
-static oj_status plan_geometries(struct rows_side *side,
-                                 const struct ogrjoin_settings *settings,
-                                 struct oj_error *err)
+ * column of texts. Columns of WKB follow in rows_side_read_first_array(). */
+static oj_status
+decide_geometry_conversion(struct rows_side *side,
+                           const struct ogrjoin_settings *settings,
+                           struct oj_error *err)
 {
     side->srid.is_ignored =
         side->crs_words != NULL || settings->rows.crs == API_CRS_IGNORE;
@@ -606,15 +613,16 @@ oj_status rows_side_set_srid_crs(struct rows_side *side,
                                    err);
 }
 
-oj_status rows_side_begin(struct rows_side *side,
-                          const struct ogrjoin_settings *settings,
-                          const struct ArrowArray *array, struct oj_error *err)
+oj_status rows_side_read_first_array(struct rows_side *side,
+                                     const struct ogrjoin_settings *settings,
+                                     const struct ArrowArray *array,
+                                     struct oj_error *err)
 {
     const struct oj_arrow_geometry_column of = describe_geometries(side, 0);
     int is_extended;
     OJ_TRY(check_record_batch(side, array, err));
-    OJ_TRY(oj_arrow_iso_wkb_begin(&of, array, side->geometry, &side->srid,
-                                  &is_extended, err));
+    OJ_TRY(oj_arrow_iso_wkb_detect_srid(&of, array, side->geometry, &side->srid,
+                                        &is_extended, err));
     side->srid.is_found = 1;
     if (is_extended && of.schema->format[0] == 'v')
     {
@@ -634,10 +642,11 @@ static oj_status view_from_first_row(struct ArrowArray *array,
     struct oj_arrow_shared *shared;
     const struct ArrowArray *whole;
     oj_status status;
-    OJ_TRY(oj_arrow_share(array, &shared, err));
+    OJ_TRY(oj_arrow_shared_make(array, &shared, err));
     whole = oj_arrow_shared_array(shared);
-    status = oj_arrow_view(shared, whole, 0, whole->length, out, err);
-    oj_arrow_unshare(shared);
+    status =
+        oj_arrow_array_view_rows(shared, whole, 0, whole->length, out, err);
+    oj_arrow_shared_release(shared);
     OJ_TRY(status);
     for (int64_t i = 0;
          out->offset > 0 && arrow_validity(out) == NULL && i < out->n_children;
@@ -686,8 +695,8 @@ find_columns_of_settings(struct rows_side *side,
                          const struct ogrjoin_settings *settings,
                          struct oj_error *err)
 {
-    const char *on = api_setting_given(settings, "on");
-    const char *exclude = api_setting_given(settings, "exclude");
+    const char *on = api_setting_text_as_given(settings, "on");
+    const char *exclude = api_setting_text_as_given(settings, "exclude");
     struct compared_fields compared;
     oj_status status;
     if (side->schema.format == NULL || strcmp(side->schema.format, "+s") != 0)
@@ -697,20 +706,20 @@ find_columns_of_settings(struct rows_side *side,
                        rows_side_name(side));
     OJ_TRY(find_columns_with_geometry(side, settings, err));
     OJ_TRY(read_crs(side, settings, err));
-    OJ_TRY(plan_geometries(side, settings, err));
-    status = api_settings_compared(settings, &compared, err);
+    OJ_TRY(decide_geometry_conversion(side, settings, err));
+    status = api_settings_parse_compared_fields(settings, &compared, err);
     if (status == OJ_OK)
         status = find_feature_columns(side, settings, &compared, err);
     compared_fields_free(&compared);
     OJ_TRY(status);
-    OJ_TRY(find_fid(side, settings, err));
-    OJ_TRY(find_distances(side, settings, err));
-    OJ_TRY(find_heading(side, settings, err));
+    OJ_TRY(find_fid_column(side, settings, err));
+    OJ_TRY(find_distance_column(side, settings, err));
+    OJ_TRY(find_heading_column(side, settings, err));
     if (on != NULL)
         OJ_TRY(find_compared_columns(side, "on", on, ROWS_ON, err));
     if (exclude != NULL)
-        OJ_TRY(find_excluded(side, exclude, err));
-    OJ_TRY(find_spans(side, settings, err));
+        OJ_TRY(find_columns_of_exclusions(side, exclude, err));
+    OJ_TRY(find_span_columns(side, settings, err));
     return select_columns(side, settings, err);
 }
 
@@ -743,7 +752,7 @@ void rows_side_free(struct rows_side *side)
 
 /* ---- chunks: the arrays of a side ---------------------------------------- */
 
-int64_t rows_chunks_rows(const struct rows_chunks *chunks)
+int64_t rows_chunks_count_rows(const struct rows_chunks *chunks)
 {
     return chunks->n > 0 ? chunks->first[chunks->n] : 0;
 }
@@ -752,7 +761,7 @@ oj_status rows_chunks_add(struct rows_chunks *chunks, struct rows_side *side,
                           struct ArrowArray *array, int64_t first_row,
                           struct oj_error *err)
 {
-    int64_t n = chunks->n, n_rows = rows_chunks_rows(chunks);
+    int64_t n = chunks->n, n_rows = rows_chunks_count_rows(chunks);
     oj_status status = check_record_batch(side, array, err);
     if (status == OJ_OK && n_rows > INT32_MAX - array->length)
         status = oj_fail(err, OJ_ERR_LIMIT,
@@ -773,7 +782,7 @@ oj_status rows_chunks_add(struct rows_chunks *chunks, struct rows_side *side,
         return status;
     }
     n_rows += array->length;
-    OJ_TRY(oj_arrow_share(array, &chunks->shared[n], err));
+    OJ_TRY(oj_arrow_shared_make(array, &chunks->shared[n], err));
     if (n == 0)
         chunks->first[0] = 0;
     chunks->first[n + 1] = n_rows;
@@ -784,7 +793,7 @@ oj_status rows_chunks_add(struct rows_chunks *chunks, struct rows_side *side,
 void rows_chunks_clear(struct rows_chunks *chunks)
 {
     for (int64_t i = 0; i < chunks->n; i++)
-        oj_arrow_unshare(chunks->shared[i]);
+        oj_arrow_shared_release(chunks->shared[i]);
     chunks->n = 0;
 }
 
@@ -825,9 +834,9 @@ oj_status rows_chunks_column(const struct rows_chunks *chunks,
     return OJ_OK;
 }
 
-const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
-                                        int64_t column, int64_t row,
-                                        int64_t *in_array)
+const struct ArrowArray *
+rows_chunks_locate_value(const struct rows_chunks *chunks, int64_t column,
+                         int64_t row, int64_t *in_array)
 {
     int64_t i = rows_chunks_find(chunks, row);
     const struct ArrowArray *record = oj_arrow_shared_array(chunks->shared[i]);
@@ -845,13 +854,13 @@ static oj_status read_numbers(const struct rows_side *side,
                               double scale, double **out, struct oj_error *err)
 {
     const struct ArrowSchema *schema = side->schema.children[column];
-    int64_t n = rows_chunks_rows(chunks);
+    int64_t n = rows_chunks_count_rows(chunks);
     OJ_NEW(*out, n, err);
     for (int64_t row = 0; row < n; row++)
     {
         int64_t at;
         const struct ArrowArray *array =
-            rows_chunks_at(chunks, column, row, &at);
+            rows_chunks_locate_value(chunks, column, row, &at);
         (*out)[row] = (double)NAN;
         if (at >= 0)
             OJ_TRY(oj_arrow_number(schema, array, at, &(*out)[row], err));
@@ -865,7 +874,7 @@ static oj_status read_fids(const struct rows_side *side,
                            struct oj_error *err)
 {
     const struct ArrowSchema *schema = side->schema.children[side->fid];
-    int64_t n = rows_chunks_rows(chunks);
+    int64_t n = rows_chunks_count_rows(chunks);
     struct oj_arrow_room room;
     OJ_NEW(*out, n, err);
     for (int64_t row = 0; row < n; row++)
@@ -873,7 +882,7 @@ static oj_status read_fids(const struct rows_side *side,
         struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
         int64_t at;
         const struct ArrowArray *array =
-            rows_chunks_at(chunks, side->fid, row, &at);
+            rows_chunks_locate_value(chunks, side->fid, row, &at);
         if (at >= 0)
             OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
         if (value.form != OJ_PLAIN_INTEGER)
@@ -906,7 +915,7 @@ static oj_status read_compared_value(void *user, int field, int64_t row,
     struct compared_reader *r = user;
     int64_t column = r->column[field], at;
     const struct ArrowArray *array =
-        rows_chunks_at(r->chunks, column, row, &at);
+        rows_chunks_locate_value(r->chunks, column, row, &at);
     memset(value, 0, sizeof *value);
     if (at < 0)
         return OJ_OK;
@@ -929,11 +938,11 @@ static oj_status make_classes(const struct rows_side *side,
     struct oj_value_key key;
     oj_status status;
     memset(&key, 0, sizeof key);
-    OJ_NEW(*out, rows_chunks_rows(chunks), err);
-    status = oj_value_classes_find(&classes->classes[which], &key,
-                                   classes->comparison[which],
-                                   side->n_compared[which], &rows,
-                                   rows_chunks_rows(chunks), insert, *out, err);
+    OJ_NEW(*out, rows_chunks_count_rows(chunks), err);
+    status = oj_value_classes_find(
+        &classes->classes[which], &key, classes->comparison[which],
+        side->n_compared[which], &rows, rows_chunks_count_rows(chunks), insert,
+        *out, err);
     oj_value_key_free(&key);
     return status;
 }
@@ -948,9 +957,10 @@ static oj_status read_span_end(const struct rows_side *side,
     struct oj_plain_value value = {OJ_PLAIN_NULL, 0, 0, NULL, 0};
     struct oj_arrow_room room;
     int64_t at;
-    const struct ArrowArray *array = rows_chunks_at(chunks, column, row, &at);
-    if (at >= 0 && oj_field_kind_is_time(oj_arrow_kind(schema)))
-        OJ_TRY(oj_arrow_microseconds(schema, array, at, &value, err));
+    const struct ArrowArray *array =
+        rows_chunks_locate_value(chunks, column, row, &at);
+    if (at >= 0 && oj_field_kind_is_time(oj_arrow_field_kind(schema)))
+        OJ_TRY(oj_arrow_time_as_microseconds(schema, array, at, &value, err));
     else if (at >= 0)
         OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
     if (value.form == OJ_PLAIN_INTEGER)
@@ -970,11 +980,11 @@ static oj_status make_spans(const struct rows_side *side,
                             struct ogrjoin_layer *layer, struct oj_error *err)
 {
     const int which = side->side == API_SIDE_RIGHT;
-    const int64_t n = rows_chunks_rows(chunks);
+    const int64_t n = rows_chunks_count_rows(chunks);
     int64_t *from, *until;
     OJ_NEW(from, n, err);
     layer->own_from[i] = until = from;
-    if (!oj_span_reading_is_of_points(reading, which))
+    if (!oj_span_reading_is_of_instants(reading, which))
     {
         OJ_NEW(until, n, err);
         layer->own_until[i] = until;
@@ -1011,8 +1021,8 @@ static oj_status add_chunks_to_layer(const struct rows_side *side,
             oj_arrow_shared_array(chunks->shared[i]);
         struct ArrowArray view;
         oj_status status;
-        OJ_TRY(oj_arrow_view(chunks->shared[i], array, 0, array->length, &view,
-                             err));
+        OJ_TRY(oj_arrow_array_view_rows(chunks->shared[i], array, 0,
+                                        array->length, &view, err));
         status = api_layer_add(layer, &side->record, &view, err);
         oj_arrow_array_release(&view);
         OJ_TRY(status);
@@ -1026,7 +1036,7 @@ static oj_status read_points(const struct rows_side *side,
                              struct ogrjoin_layer *layer, struct oj_error *err)
 {
     struct oj_flat flat;
-    int64_t n = rows_chunks_rows(chunks);
+    int64_t n = rows_chunks_count_rows(chunks);
     OJ_TRY(read_numbers(side, chunks, side->x, 1.0, &layer->own_x, err));
     OJ_TRY(read_numbers(side, chunks, side->y, 1.0, &layer->own_y, err));
     memset(&flat, 0, sizeof flat);
@@ -1094,12 +1104,12 @@ oj_status rows_side_make_layer(const struct rows_side *side,
     return status;
 }
 
-oj_status rows_side_add_columns(const struct rows_side *side,
-                                const struct rows_chunks *chunks,
-                                struct rows_classes_of_values *classes,
-                                int insert, double scale,
-                                struct ogrjoin_layer *layer,
-                                struct oj_error *err)
+oj_status rows_side_add_columns_to_layer(const struct rows_side *side,
+                                         const struct rows_chunks *chunks,
+                                         struct rows_classes_of_values *classes,
+                                         int insert, double scale,
+                                         struct ogrjoin_layer *layer,
+                                         struct oj_error *err)
 {
     if (side->n_compared[ROWS_ON] > 0)
         OJ_TRY(make_classes(side, chunks, ROWS_ON, classes, insert,

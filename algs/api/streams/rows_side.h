@@ -65,17 +65,16 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema,
 
 void rows_side_free(struct rows_side *side);
 
-/** Returns 1 if rows_side_begin() is needed before the schema and the CRS of
- * the side are known. */
+/** Returns 1 if rows_side_read_first_array() is needed before the schema and
+ * the CRS of the side are known. */
 int rows_side_depends_on_rows(const struct rows_side *side);
 
 /** Reads from the first array of the side whether its geometries are converted,
  * and their SRID, which becomes the CRS of a side without one. array is not
  * kept. */
-OJ_MUST_USE oj_status rows_side_begin(struct rows_side *side,
-                                      const struct ogrjoin_settings *settings,
-                                      const struct ArrowArray *array,
-                                      struct oj_error *err);
+OJ_MUST_USE oj_status rows_side_read_first_array(
+    struct rows_side *side, const struct ogrjoin_settings *settings,
+    const struct ArrowArray *array, struct oj_error *err);
 
 /** Makes the SRID that was found the CRS of the side, if it has none. */
 OJ_MUST_USE oj_status rows_side_set_srid_crs(
@@ -89,9 +88,10 @@ int rows_side_is_geometry(const struct ArrowSchema *schema);
 int rows_side_has_shapes(const struct rows_side *side);
 
 /** Finds a column by name. option: the setting that names it, for messages. */
-OJ_MUST_USE oj_status rows_side_find(const struct rows_side *side,
-                                     const char *option, const char *name,
-                                     int64_t *out, struct oj_error *err);
+OJ_MUST_USE oj_status rows_side_find_column(const struct rows_side *side,
+                                            const char *option,
+                                            const char *name, int64_t *out,
+                                            struct oj_error *err);
 
 struct oj_field_description rows_side_field(const struct rows_side *side,
                                             int64_t column);
@@ -106,7 +106,7 @@ struct rows_chunks
     int64_t n, cap_shared, cap_first;
 };
 
-int64_t rows_chunks_rows(const struct rows_chunks *chunks);
+int64_t rows_chunks_count_rows(const struct rows_chunks *chunks);
 
 /** Checks an array and appends it, with geometries as ISO WKB. It is moved,
  * also on failure. first_row: number of the first row of the chunks, for
@@ -134,9 +134,9 @@ OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
 /** Finds a row: returns the array of `column` that contains it, and sets
  * *in_array to its row in this array, or to -1 if the row of the surrounding
  * struct is NULL. */
-const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
-                                        int64_t column, int64_t row,
-                                        int64_t *in_array);
+const struct ArrowArray *
+rows_chunks_locate_value(const struct rows_chunks *chunks, int64_t column,
+                         int64_t row, int64_t *in_array);
 
 /** Makes a layer with the features, the FIDs, and the columns of similar and
  * vector. reach: where features can have pairs; NULL: anywhere. */
@@ -159,7 +159,7 @@ struct rows_classes_of_values
 /** Adds classes, spans and maximum distances of features to a layer of this
  * side. insert: 1 for the join side, whose values define the classes. scale:
  * factor for a column of distances. */
-OJ_MUST_USE oj_status rows_side_add_columns(
+OJ_MUST_USE oj_status rows_side_add_columns_to_layer(
     const struct rows_side *side, const struct rows_chunks *chunks,
     struct rows_classes_of_values *classes, int insert, double scale,
     struct ogrjoin_layer *layer, struct oj_error *err);

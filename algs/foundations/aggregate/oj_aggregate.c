@@ -221,7 +221,7 @@ static const struct oj_aggregate_function *find_function(const char *name)
 }
 
 /* Returns the index of a name in other_names, or -1. */
-static int find_other_name(const char *name)
+static int find_name_of_other_software(const char *name)
 {
     char plain[24];
     size_t n = 0;
@@ -244,7 +244,7 @@ oj_status oj_aggregate_find(const char *before, const char *name,
                             struct oj_error *err)
 {
     const struct oj_aggregate_function *found = find_function(name);
-    int other = found == NULL ? find_other_name(name) : -1;
+    int other = found == NULL ? find_name_of_other_software(name) : -1;
     if (other >= 0 && other_names[other].is_synonym)
         found = find_function(other_names[other].here);
     if (found != NULL)
@@ -1078,7 +1078,7 @@ static void find_bit_range_of_reals(struct reach *reach, int64_t first,
             atomic_store(&reach->any_nonfinite, 1);
             continue;
         }
-        oj_limbs_split(bits, &m, &e);
+        oj_limbs_split_double(bits, &m, &e);
         if (m == 0)
             continue;
         low_bit = e + __builtin_ctzll(m);

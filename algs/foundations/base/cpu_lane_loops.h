@@ -6,7 +6,7 @@
 #ifndef CPU_LANE_LOOPS_H
 #define CPU_LANE_LOOPS_H
 
-#include "../../../flatten/base/oj_clones.h"
+#include "../../../flatten/base/oj_target_clones.h"
 
 #define OJ_LANES 8
 #define OJ_WIDE 16

@@ -4,11 +4,9 @@
 
 #include <stddef.h>
 
-OJ_COUNT_CLONES void oj_token_planes_plain(const struct oj_token_planes *planes,
-                                           int64_t at, int64_t n,
-                                           const uint64_t *query,
-                                           const int32_t *limit, int32_t most,
-                                           uint64_t *near)
+OJ_COUNT_CLONES void oj_token_planes_find_near_plain(
+    const struct oj_token_planes *planes, int64_t at, int64_t n,
+    const uint64_t *query, const int32_t *limit, int32_t most, uint64_t *near)
 {
     (void)most;
     for (int64_t i = 0; i < n; i++)
@@ -28,5 +26,5 @@ OJ_COUNT_CLONES void oj_token_planes_plain(const struct oj_token_planes *planes,
 oj_token_planes_near *oj_token_planes_kernel(void)
 {
     oj_token_planes_near *wide = oj_token_planes_avx512();
-    return wide != NULL ? wide : oj_token_planes_plain;
+    return wide != NULL ? wide : oj_token_planes_find_near_plain;
 }

@@ -41,7 +41,7 @@ typedef void oj_token_planes_near(const struct oj_token_planes *planes,
                                   uint64_t *near);
 
 /** The plain C kernel. */
-oj_token_planes_near oj_token_planes_plain;
+oj_token_planes_near oj_token_planes_find_near_plain;
 
 /** Returns the AVX-512 kernel, or NULL if this processor or build has none. */
 oj_token_planes_near *oj_token_planes_avx512(void);

@@ -156,7 +156,7 @@ static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
         sum->not_finite |= x != x ? 4 : *negative ? 2 : 1;
         return 0;
     }
-    oj_limbs_split(bits, m, e);
+    oj_limbs_split_double(bits, m, e);
     return *m != 0;
 }
 
@@ -215,7 +215,7 @@ static void split_factor(struct oj_exact_factor x, uint64_t *m, int *e,
     }
     memcpy(&bits, &x.real, sizeof bits);
     *negative = bits >> 63 != 0;
-    oj_limbs_split(bits, m, e);
+    oj_limbs_split_double(bits, m, e);
 }
 
 oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,

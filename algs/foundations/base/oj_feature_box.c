@@ -16,7 +16,8 @@ struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
     return oj_box_of_points(flat->x + first, flat->y + first, end - first);
 }
 
-static struct oj_box feature_box(const struct oj_flat *flat, int64_t feature)
+static struct oj_box widened_box_of_feature(const struct oj_flat *flat,
+                                            int64_t feature)
 {
     struct oj_box box = oj_box_of_feature(flat, feature);
     return oj_box_is_empty(&box) ? box : oj_box_widened(&box, 0.0);
@@ -96,7 +97,7 @@ oj_status oj_boxes_make(const struct oj_flat *flat, struct oj_boxes *out,
     OJ_NEW(boxes.box, boxes.n, err);
     for (int64_t i = 0; i < boxes.n; i++)
     {
-        boxes.box[i] = feature_box(flat, i);
+        boxes.box[i] = widened_box_of_feature(flat, i);
         if (oj_box_is_empty(&boxes.box[i]))
             continue;
         boxes.n_boxes++;

@@ -74,7 +74,7 @@ static inline struct oj_box oj_box_of_points(const double *x, const double *y,
 #define OJ_LEAST_SAFE_SIZE 1e-130
 #define OJ_GREATEST_SAFE_SIZE 1e130
 
-static inline int oj_box_is_safe(const struct oj_box *box)
+static inline int oj_box_is_safe_for_grid(const struct oj_box *box)
 {
     return oj_larger(box->x1 - box->x0, box->y1 - box->y0) >
                OJ_LEAST_SAFE_SIZE &&

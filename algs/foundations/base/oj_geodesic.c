@@ -11,7 +11,7 @@ struct oj_geodesic
     struct geod_geodesic series;
 };
 
-int oj_geodesic_is_built(void)
+int oj_geodesic_is_available(void)
 {
     return 1;
 }
@@ -55,10 +55,10 @@ double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
     return degrees < 360.0 ? fabs(degrees) : 0.0;
 }
 
-double oj_geodesic_courses(const struct oj_geodesic *geodesic,
-                           double longitude1, double latitude1,
-                           double longitude2, double latitude2,
-                           double course[2])
+double oj_geodesic_azimuths(const struct oj_geodesic *geodesic,
+                            double longitude1, double latitude1,
+                            double longitude2, double latitude2,
+                            double course[2])
 {
     double metres;
     geod_inverse(&geodesic->series, latitude1, longitude1, latitude2,
@@ -76,8 +76,8 @@ void oj_geodesic_line_make(const struct oj_geodesic *geodesic,
                            struct oj_geodesic_line *line)
 {
     struct geod_geodesicline *series = (void *)line->series;
-    line->metres = oj_geodesic_courses(geodesic, longitude1, latitude1,
-                                       longitude2, latitude2, line->course);
+    line->metres = oj_geodesic_azimuths(geodesic, longitude1, latitude1,
+                                        longitude2, latitude2, line->course);
     geod_lineinit(series, &geodesic->series, latitude1, longitude1,
                   line->course[0],
                   (unsigned)GEOD_LATITUDE | (unsigned)GEOD_LONGITUDE |
@@ -95,7 +95,7 @@ oj_geodesic_line_at(const struct oj_geodesic_line *line, double metres)
 
 #else
 
-int oj_geodesic_is_built(void)
+int oj_geodesic_is_available(void)
 {
     return 0;
 }
@@ -131,10 +131,10 @@ double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
                               latitude2);
 }
 
-double oj_geodesic_courses(const struct oj_geodesic *geodesic,
-                           double longitude1, double latitude1,
-                           double longitude2, double latitude2,
-                           double course[2])
+double oj_geodesic_azimuths(const struct oj_geodesic *geodesic,
+                            double longitude1, double latitude1,
+                            double longitude2, double latitude2,
+                            double course[2])
 {
     course[0] = course[1] = (double)NAN;
     return oj_geodesic_metres(geodesic, longitude1, latitude1, longitude2,
@@ -146,8 +146,8 @@ void oj_geodesic_line_make(const struct oj_geodesic *geodesic,
                            double longitude2, double latitude2,
                            struct oj_geodesic_line *line)
 {
-    line->metres = oj_geodesic_courses(geodesic, longitude1, latitude1,
-                                       longitude2, latitude2, line->course);
+    line->metres = oj_geodesic_azimuths(geodesic, longitude1, latitude1,
+                                        longitude2, latitude2, line->course);
 }
 
 struct oj_geodesic_point

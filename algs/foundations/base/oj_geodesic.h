@@ -1,7 +1,7 @@
 /** Shortest lines on an ellipsoid: their length and direction, by
  * geod_inverse() of PROJ (C. F. F. Karney, Algorithms for geodesics, J. Geodesy
  * 87, 2013), which is exact to 15 nm on the Earth.  A build without PROJ cannot
- * compute them (see oj_geodesic_is_built()).
+ * compute them (see oj_geodesic_is_available()).
  *
  *  Coordinates are longitude and latitude in degrees.  Longitudes are taken
  *  modulo 360.  Results depend on the arguments only, so they are equal on all
@@ -19,7 +19,7 @@ struct oj_geodesic;
 
 /** Returns 1 if this build can compute geodesics, 0 if it was made without
  *  PROJ. */
-int oj_geodesic_is_built(void);
+int oj_geodesic_is_available(void);
 
 /** Prepares an ellipsoid. Errors: OJ_ERR_UNSUPPORTED in a build without PROJ,
  * OJ_ERR_ARG if oj_ellipsoid_is_usable() is 0. */
@@ -48,10 +48,10 @@ double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
  *  course[0], course[1]: directions of the line at point 1 and at point 2, in
  *  degrees clockwise from north, from -180 to 180. If the points are equal, the
  *  directions have no meaning. */
-double oj_geodesic_courses(const struct oj_geodesic *geodesic,
-                           double longitude1, double latitude1,
-                           double longitude2, double latitude2,
-                           double course[2]);
+double oj_geodesic_azimuths(const struct oj_geodesic *geodesic,
+                            double longitude1, double latitude1,
+                            double longitude2, double latitude2,
+                            double course[2]);
 
 /** The shortest line between two points, to find points on it. Plain data. */
 struct oj_geodesic_line

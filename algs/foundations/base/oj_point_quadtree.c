@@ -1,7 +1,7 @@
 #include "oj_point_quadtree.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../kernels/oj_point_quadrants.h"
-#include "oj_radix.h"
+#include "oj_radix_sort.h"
 
 #include <string.h>
 

@@ -213,7 +213,7 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
     if (oj_box_is_empty(&all))
         return OJ_OK;
     mask->frame = oj_box_widened(&all, distance);
-    if (!oj_box_is_safe(&mask->frame))
+    if (!oj_box_is_safe_for_grid(&mask->frame))
         return OJ_OK;
     if (may_leave_most_points_out(layer, distance))
         OJ_TRY(mark_cells_within_reach(mask, layer, distance, err));

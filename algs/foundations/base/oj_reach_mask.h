@@ -25,7 +25,7 @@ struct oj_reach_mask
     uint64_t *bit;       /**< [ny][row_words] 1: points of the cell may be
                               within the distance; NULL: there is no mask,
                               because the layer has no vertices or
-                              oj_box_is_safe() refuses the frame */
+                              oj_box_is_safe_for_grid() refuses the frame */
 };
 
 /** Makes the mask of a layer and a finite distance. If most cells would be

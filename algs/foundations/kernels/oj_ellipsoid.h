@@ -142,7 +142,7 @@ OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
 
 /** Returns a factor whose product with the squared chord of an edge is at least
  * h of the proof above. */
-OJ_FN double oj_ellipsoid_bulge_of_unit(const struct oj_ellipsoid *e)
+OJ_FN double oj_ellipsoid_bulge_factor(const struct oj_ellipsoid *e)
 {
     return 0.126 / oj_ellipsoid_least_radius(e);
 }
@@ -152,7 +152,7 @@ OJ_FN double oj_ellipsoid_bulge_of_unit(const struct oj_ellipsoid *e)
 OJ_FN double oj_ellipsoid_edge_bulge(const struct oj_ellipsoid *e,
                                      double chord2)
 {
-    return oj_ellipsoid_bulge_of_unit(e) * chord2 + OJ_ELLIPSOID_SLACK;
+    return oj_ellipsoid_bulge_factor(e) * chord2 + OJ_ELLIPSOID_SLACK;
 }
 
 /** Returns an upper bound of the squared chord between two points whose

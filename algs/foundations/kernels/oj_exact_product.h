@@ -28,8 +28,8 @@ OJ_FN struct oj_exact_product oj_exact_product_of(double a, double b)
     int exponent_a, exponent_b;
     memcpy(&bits_a, &a, sizeof bits_a);
     memcpy(&bits_b, &b, sizeof bits_b);
-    oj_limbs_split(bits_a, &of_a, &exponent_a);
-    oj_limbs_split(bits_b, &of_b, &exponent_b);
+    oj_limbs_split_double(bits_a, &of_a, &exponent_a);
+    oj_limbs_split_double(bits_b, &of_b, &exponent_b);
     /* Each product has at most 53 bits (32 + 21), their sum at most 54. */
     middle = (of_a >> 32) * (of_b & 0xffffffffu) +
              (of_a & 0xffffffffu) * (of_b >> 32);
@@ -53,8 +53,8 @@ struct oj_exact_product_sum
 /* Converts the sum to units of 2^exponent, which must be smaller than its
  * present units. Returns 0 and leaves the sum unchanged if its magnitude would
  * be 2^110 units or more. */
-OJ_FN int oj_exact_product_sum_lower(struct oj_exact_product_sum *sum,
-                                     int exponent)
+OJ_FN int oj_exact_product_sum_lower_exponent(struct oj_exact_product_sum *sum,
+                                              int exponent)
 {
     int by = sum->exponent - exponent, most = 110 - by;
     uint64_t high = sum->high, low = sum->low;
@@ -117,7 +117,7 @@ OJ_FN int oj_exact_product_sum_sign(struct oj_exact_product *product, int n)
     }
     for (i = 0; i < n; i++)
     {
-        if (!oj_exact_product_sum_lower(&sum, product[i].exponent))
+        if (!oj_exact_product_sum_lower_exponent(&sum, product[i].exponent))
             break;
         oj_exact_product_sum_add(&sum, &product[i]);
     }

@@ -182,7 +182,7 @@ struct oj_quadrant_state
                            point */
 };
 
-OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
+OJ_FN void oj_quadrant_begin_feature(struct oj_quadrant_state *s)
 {
     s->least = INFINITY;
     s->odd = s->on_edge = s->is_in = 0;
@@ -211,7 +211,7 @@ OJ_FN void oj_quadrant_add_segment(struct oj_quadrant_state *s, double px,
         return;
     if (!s->is_in)
     {
-        int edge = oj_ring_edge(px, py, ax, ay, bx, by);
+        int edge = oj_ring_edge_crosses_ray(px, py, ax, ay, bx, by);
         if (edge == OJ_ON_BOUNDARY)
             s->on_edge = 1;
         else

@@ -17,8 +17,8 @@ enum oj_location
 /** Tests edge a -> b of a ring against the ray from p towards +x. Returns 1 if
  * the ray crosses the edge (callers xor the results), else 0; OJ_ON_BOUNDARY
  * if p lies on the edge. */
-OJ_FN int oj_ring_edge(double px, double py, double ax, double ay, double bx,
-                       double by)
+OJ_FN int oj_ring_edge_crosses_ray(double px, double py, double ax, double ay,
+                                   double bx, double by)
 {
     int side;
     if ((ay > py) == (by > py))
@@ -50,7 +50,8 @@ OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
     int64_t i;
     for (i = 0; i + 1 < n; i++)
     {
-        int edge = oj_ring_edge(px, py, x[i], y[i], x[i + 1], y[i + 1]);
+        int edge =
+            oj_ring_edge_crosses_ray(px, py, x[i], y[i], x[i + 1], y[i + 1]);
         if (edge == OJ_ON_BOUNDARY)
             return OJ_ON_BOUNDARY;
         odd ^= edge;
@@ -60,10 +61,11 @@ OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
 
 /** Returns the location of p by the even-odd rule over the rings first .. end -
  * 1 together. Ring r has the vertices offset[r] .. offset[r + 1] - 1. */
-OJ_FN enum oj_location oj_rings_locate_all(double px, double py,
-                                           const double *x, const double *y,
-                                           const int64_t *offset, int64_t first,
-                                           int64_t end)
+OJ_FN enum oj_location oj_rings_locate_by_even_odd(double px, double py,
+                                                   const double *x,
+                                                   const double *y,
+                                                   const int64_t *offset,
+                                                   int64_t first, int64_t end)
 {
     int odd = 0;
     int64_t r;

@@ -36,7 +36,7 @@ enum oj_limb_kind
 #define OJ_LIMBS_MANTISSA (((uint64_t)1 << 52) - 1)
 
 /** Splits a finite double, given by its bits: |x| = *m * 2^*e. */
-OJ_FN void oj_limbs_split(uint64_t bits, uint64_t *m, int *e)
+OJ_FN void oj_limbs_split_double(uint64_t bits, uint64_t *m, int *e)
 {
     int exponent = (int)(bits >> 52 & 0x7ff);
     *m = bits & OJ_LIMBS_MANTISSA;
@@ -60,7 +60,7 @@ OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
             return OJ_LIMBS_NAN;
         return sign > 0 ? OJ_LIMBS_PLUS_INFINITY : OJ_LIMBS_MINUS_INFINITY;
     }
-    oj_limbs_split(bits, &m, &shift);
+    oj_limbs_split_double(bits, &m, &shift);
     if (m == 0)
         return OJ_LIMBS_NONE;
     shift -= base;

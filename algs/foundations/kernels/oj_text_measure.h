@@ -34,7 +34,7 @@ struct oj_text_condition
 
 __extension__ typedef unsigned __int128 oj_text_u128;
 
-OJ_FN int64_t oj_text_smaller(int64_t a, int64_t b)
+OJ_FN int64_t oj_text_min_count(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -53,7 +53,7 @@ OJ_FN int oj_text_is_similar(const struct oj_text_condition *condition,
         case OJ_TEXT_DICE:
             return 2 * o * q >= p * (a + b);
         case OJ_TEXT_OVERLAP:
-            return o * q >= p * oj_text_smaller(a, b);
+            return o * q >= p * oj_text_min_count(a, b);
         case OJ_TEXT_COSINE:
             break;
     }
@@ -65,8 +65,8 @@ OJ_FN int oj_text_is_similar(const struct oj_text_condition *condition,
 /** Returns the smallest o > 0 for which sets of a and b tokens with o common
  * tokens have the minimum similarity. The result exceeds min(a, b) if no number
  * of common tokens suffices. */
-OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
-                                   int64_t a, int64_t b)
+OJ_FN int64_t oj_text_min_common_tokens(
+    const struct oj_text_condition *condition, int64_t a, int64_t b)
 {
     int64_t p = condition->numerator, q = condition->denominator, o = 0;
     switch (condition->measure)
@@ -78,7 +78,7 @@ OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
             o = (p * (a + b) + 2 * q - 1) / (2 * q);
             break;
         case OJ_TEXT_OVERLAP:
-            o = (p * oj_text_smaller(a, b) + q - 1) / q;
+            o = (p * oj_text_min_count(a, b) + q - 1) / q;
             break;
         case OJ_TEXT_COSINE: /* start with an estimate and correct it by the
                                 exact test */
@@ -131,7 +131,7 @@ OJ_FN double oj_text_similarity(enum oj_text_measure measure, int64_t o,
         case OJ_TEXT_DICE:
             return (double)(2 * o) / (double)(a + b);
         case OJ_TEXT_OVERLAP:
-            return (double)o / (double)oj_text_smaller(a, b);
+            return (double)o / (double)oj_text_min_count(a, b);
         case OJ_TEXT_COSINE:
             break;
     }

@@ -61,8 +61,9 @@ OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
 /** Returns an upper bound, in units of the frame, of the true difference of two
  * vectors whose computed difference is at most `most` (L of the proof
  * above). */
-OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
-                             double scale, double most)
+OJ_FN double oj_vector_max_true_difference(enum oj_vector_norm norm,
+                                           int64_t n_dimensions, double scale,
+                                           double most)
 {
     double n = (double)n_dimensions;
     if (norm == OJ_NORM_COSINE)
@@ -76,24 +77,26 @@ OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
 
 /** Returns an upper bound of the computed l2 distance, in the frame, of two
  * vectors whose difference is at most reach (in units of the frame). */
-OJ_FN double oj_vector_reach_l2(int64_t n_dimensions, double reach)
+OJ_FN double oj_vector_max_computed_l2(int64_t n_dimensions, double reach)
 {
     return reach + sqrt((double)n_dimensions) * (0x1p-23 * (2.0 + reach));
 }
 
 /** Returns the limit of the proof above: two vectors with a difference of at
  * most `most` have a single-precision sum of at most this limit. */
-OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
-                               double scale, double most)
+OJ_FN float oj_vector_max_single_precision_sum(enum oj_vector_norm norm,
+                                               int64_t n_dimensions,
+                                               double scale, double most)
 {
     double n = (double)n_dimensions, limit;
-    double reach = oj_vector_reach(norm, n_dimensions, scale, most);
+    double reach =
+        oj_vector_max_true_difference(norm, n_dimensions, scale, most);
     double e = 0x1p-23 * (2.0 + reach);
     if (norm == OJ_NORM_L1 || norm == OJ_NORM_LINF)
         limit = reach + (norm == OJ_NORM_L1 ? n * e : e);
     else
     {
-        limit = oj_vector_reach_l2(n_dimensions, reach);
+        limit = oj_vector_max_computed_l2(n_dimensions, reach);
         limit *= limit;
     }
     limit = limit * (1.0 + (n + 64.0) * 0x1p-23) + 0x1p-130;

@@ -214,7 +214,8 @@ static int read_span_fields(const char **at, char **to, char *names[2],
 
 /* Reads a window, for example "30min", "2 h" or "0.5", into words. Returns 0 on
  * a syntax error, or if a window with a unit is 4e18 microseconds or longer. */
-static int read_window(const char *text, struct oj_span_words *words)
+static int read_length_of_span_window(const char *text,
+                                      struct oj_span_words *words)
 {
     static const struct
     {
@@ -260,7 +261,7 @@ static oj_status parse_span_words(const char *word, struct oj_span_words *words,
     words->condition.relations = OJ_SPANS_INTERSECT;
     if (words->is_window &&
         !(is_good && *at == ':' && words->is_instant[0] &&
-          words->is_instant[1] && read_window(at + 1, words)))
+          words->is_instant[1] && read_length_of_span_window(at + 1, words)))
         return oj_fail(
             err, OJ_ERR_ARG,
             "%s%s takes LEFT[=RIGHT]:WINDOW, a field of the input "
@@ -299,7 +300,7 @@ oj_status oj_span_words_parse(const char *dash, const char *option,
 
 /* Reads ":30", the tolerance of a heading. Without it the tolerance is
  * OJ_HEADING_TOLERANCE. Returns 0 unless it is a number from 0 to 180. */
-static int read_tolerance(const char *at, double *tolerance)
+static int read_heading_tolerance(const char *at, double *tolerance)
 {
     char *end;
     *tolerance = OJ_HEADING_TOLERANCE;
@@ -319,7 +320,7 @@ oj_status oj_heading_words_parse(const char *dash, const char *word,
     double degrees;
     OJ_NEW(name, (int64_t)strlen(word) + 1, err);
     to = name;
-    if (!read_name(&at, ":", &to) || !read_tolerance(at, &degrees))
+    if (!read_name(&at, ":", &to) || !read_heading_tolerance(at, &degrees))
     {
         oj_free(name);
         return oj_fail(err, OJ_ERR_ARG,
@@ -473,7 +474,7 @@ oj_status oj_field_names_parse(const char *dash, const char *option,
     return parse_list(&syntax, dash, option, list, out, err);
 }
 
-const char *oj_similar_end(const char *list)
+const char *oj_similar_fields_end(const char *list)
 {
     for (const char *at = list;; at++)
     {

@@ -124,7 +124,7 @@ OJ_MUST_USE oj_status oj_field_names_parse(const char *dash, const char *option,
 
 /** Returns the end of the first item of a list for -similar: its first comma
  * outside of double quotes, or the end of the list. */
-const char *oj_similar_end(const char *list);
+const char *oj_similar_fields_end(const char *list);
 
 /** Removes double quotes around a name, if any, in place. OJ_ERR_ARG if the
  * closing quote is missing or text follows it; the message begins with dash and

@@ -126,8 +126,9 @@ struct oj_gpu_module
 
     /** Returns 1 if the module has kernels for this join. If input is NULL, the
      * question is for any layer of points as input. */
-    int (*takes)(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input);
+    int (*supports)(const struct oj_relation *relation,
+                    const struct oj_flat *join_side,
+                    const struct oj_flat *input);
 
     /** Returns the name of the method by which the module joins, for -explain.
      * index may be NULL if it is not built yet. */
@@ -273,9 +274,9 @@ OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,
 /** Loads the module and sets *gpus to the devices that options->gpus selects,
  * one bit each. OJ_ALL_GPUS becomes the set of all usable devices; 0, which
  * means device 0, remains 0. */
-OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
-                                  const struct oj_gpu_module **module,
-                                  uint64_t *gpus, struct oj_error *err);
+OJ_MUST_USE oj_status oj_gpu_find_devices(const struct oj_options *options,
+                                          const struct oj_gpu_module **module,
+                                          uint64_t *gpus, struct oj_error *err);
 
 /** Appends "; " and advice to an out-of-memory message. Does nothing if the
  * message has advice already, which is then more specific. */

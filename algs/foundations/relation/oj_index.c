@@ -5,15 +5,16 @@
 
 #include <string.h>
 
-int oj_engine_takes(const struct oj_engine *engine,
-                    const struct oj_relation *relation,
-                    const struct oj_flat *join_side,
-                    const struct oj_flat *input)
+int oj_engine_supports_join(const struct oj_engine *engine,
+                            const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input)
 {
     if (relation->heading.is_asked && !engine->takes_headings)
         return 0;
-    return engine->takes == NULL ? oj_relation_is_of_shapes(relation)
-                                 : engine->takes(relation, join_side, input);
+    return engine->supports == NULL
+               ? oj_relation_is_of_shapes(relation)
+               : engine->supports(relation, join_side, input);
 }
 
 oj_status oj_index_make(const struct oj_engine *engine,

@@ -67,8 +67,9 @@ struct oj_engine
      * this batch. If input is NULL, the question is for any batch of points.
      * If the function pointer is NULL, the engine accepts all joins of
      * geometries, but may fail later. */
-    int (*takes)(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input);
+    int (*supports)(const struct oj_relation *relation,
+                    const struct oj_flat *join_side,
+                    const struct oj_flat *input);
 
     /** Size of the engine's index struct, which is zeroed before build(). */
     size_t index_size;
@@ -139,11 +140,11 @@ struct oj_engine
 };
 
 /** Returns 1 if the engine supports the relation for this join side and batch,
- * by engine->takes. */
-int oj_engine_takes(const struct oj_engine *engine,
-                    const struct oj_relation *relation,
-                    const struct oj_flat *join_side,
-                    const struct oj_flat *input);
+ * by engine->supports. */
+int oj_engine_supports_join(const struct oj_engine *engine,
+                            const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input);
 
 /** Builds an index; free *out with oj_index_free(). */
 OJ_MUST_USE oj_status oj_index_make(const struct oj_engine *engine,
@@ -219,9 +220,9 @@ extern const struct oj_engine oj_plain_attributes_engine;
 extern const struct oj_engine oj_zlists_engine;
 /** The function `takes` of oj_zlists_engine and of its GPU version. The GPU
  * version later refuses some of the joins for which it returns 1. */
-int oj_zlists_takes(const struct oj_relation *relation,
-                    const struct oj_flat *join_side,
-                    const struct oj_flat *input);
+int oj_zlists_supports_join(const struct oj_relation *relation,
+                            const struct oj_flat *join_side,
+                            const struct oj_flat *input);
 extern const struct oj_engine oj_quadrant_engine;
 extern const struct oj_engine oj_cut_points_engine;
 extern const struct oj_engine oj_gpics_quadtree_engine;

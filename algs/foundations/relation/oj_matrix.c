@@ -58,8 +58,8 @@ static int interiors_or_boundaries_intersect(const struct oj_matrix *m)
            m->at[4] != 'F';
 }
 
-int oj_matrix_decides_pair(const struct oj_matrix *m,
-                           const struct oj_relation *relation)
+int oj_matrix_satisfies_relation(const struct oj_matrix *m,
+                                 const struct oj_relation *relation)
 {
     const char *pattern = oj_op_get(relation->op)->pattern;
     int dim_a = greatest_dimension(m->at[0], m->at[1], m->at[2]);

@@ -75,7 +75,7 @@ int oj_matrix_matches_pattern(const struct oj_matrix *matrix,
 /** Returns 1 if two features with this matrix are a pair of the join by
  * predicate. Aborts for other joins, which a matrix does not decide, because
  * with a result of 0 -validate would confirm an empty answer. */
-int oj_matrix_decides_pair(const struct oj_matrix *matrix,
-                           const struct oj_relation *relation);
+int oj_matrix_satisfies_relation(const struct oj_matrix *matrix,
+                                 const struct oj_relation *relation);
 
 #endif

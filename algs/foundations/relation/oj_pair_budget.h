@@ -8,9 +8,9 @@
  *  A worker adds its pairs to the total a block at a time, so that threads
  *  seldom write to the total.  A batch stops once the counted pairs exceed the
  *  budget, so at most one more block per worker is in memory.  At the end of a
- *  batch the engine checks the exact number of pairs by oj_pairs_fit().  So a
- *  batch fails exactly if its pairs exceed the budget, however they are spread
- *  over the threads.
+ *  batch the engine checks the exact number of pairs by oj_pair_budget_check().
+ *  So a batch fails exactly if its pairs exceed the budget, however they are
+ *  spread over the threads.
  *
  *  A batch of a single row cannot be split further and has no limit.
  *
@@ -65,8 +65,8 @@ static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
 
 /** Fails with OJ_ERR_TOO_MANY_PAIRS if n_pairs > most. With most 0 there is no
  *  limit. */
-OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
-                                                 struct oj_error *err)
+OJ_MUST_USE static inline oj_status
+oj_pair_budget_check(int64_t most, int64_t n_pairs, struct oj_error *err)
 {
     if (most == 0 || n_pairs <= most)
         return OJ_OK;
@@ -101,7 +101,7 @@ oj_pair_budget_count(struct oj_pair_budget *budget, int64_t n,
     if (budget->most == 0 || n_new < budget->block)
         return OJ_OK;
     *n_counted = n;
-    return oj_pairs_fit(
+    return oj_pair_budget_check(
         budget->most,
         __atomic_add_fetch(&budget->n_counted, n_new, __ATOMIC_RELAXED), err);
 }

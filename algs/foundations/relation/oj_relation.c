@@ -152,7 +152,7 @@ const struct oj_op_info *oj_op_get(enum oj_op op)
     return &ops[op];
 }
 
-const char *oj_relation_reference(const struct oj_relation *relation)
+const char *oj_relation_reference_backend(const struct oj_relation *relation)
 {
     const char *reference = oj_op_get(relation->op)->reference;
     if (reference != NULL && isinf(relation->max_distance))
@@ -186,9 +186,9 @@ const struct oj_parameter *oj_parameter_at(int i)
     return i >= 0 && i < n ? &parameters[i] : NULL;
 }
 
-void oj_parameter_put(const struct oj_parameter *parameter,
-                      const struct oj_relation *relation, char *text,
-                      size_t size)
+void oj_parameter_write_value(const struct oj_parameter *parameter,
+                              const struct oj_relation *relation, char *text,
+                              size_t size)
 {
     const void *at = (const char *)relation + parameter->offset;
     const char *word = at;

@@ -244,9 +244,9 @@ const struct oj_parameter *oj_parameter_at(int i);
 
 /** Writes the value of a join's parameter (not of a setting) in the user's
  * syntax; truncated to size bytes. */
-void oj_parameter_put(const struct oj_parameter *parameter,
-                      const struct oj_relation *relation, char *text,
-                      size_t size);
+void oj_parameter_write_value(const struct oj_parameter *parameter,
+                              const struct oj_relation *relation, char *text,
+                              size_t size);
 
 /** Sets *out to the index of value in choices, "a|b". Error messages begin with
  * dash and name. */
@@ -265,7 +265,7 @@ OJ_MUST_USE oj_status oj_mask_read(const char *dash, const char *name,
 struct oj_relation oj_relation_default(void);
 
 /** Returns the name of the backend that -validate uses by default. */
-const char *oj_relation_reference(const struct oj_relation *relation);
+const char *oj_relation_reference_backend(const struct oj_relation *relation);
 
 /** OJ_ERR_ARG with the reason if parameters are invalid or contradict each
  * other. */

@@ -182,7 +182,7 @@ struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
 /* ---- spans --------------------------------------------------------------- */
 
 /* Returns a + b, clamped to the range of int64_t. */
-static int64_t add_within_bounds(int64_t a, int64_t b)
+static int64_t add_clamped_to_int64(int64_t a, int64_t b)
 {
     int64_t sum;
     if (!__builtin_add_overflow(a, b, &sum))
@@ -214,8 +214,8 @@ static void make_span_around_value(const struct oj_span_reading *reading,
             -greatest_double_up_to_sum(-end->real, w));
         return;
     }
-    *from = add_within_bounds(end->at, -reading->window);
-    *until = add_within_bounds(end->at, reading->window);
+    *from = add_clamped_to_int64(end->at, -reading->window);
+    *until = add_clamped_to_int64(end->at, reading->window);
 }
 
 int oj_span_make(const struct oj_span_reading *reading, int side,

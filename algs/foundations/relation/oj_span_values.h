@@ -121,7 +121,7 @@ int oj_span_reading_describe_missing(const struct oj_span_reading *reading,
 /** Returns 1 if *from and *until of each span of a side are equal, so that one
  * array serves for both. */
 static inline int
-oj_span_reading_is_of_points(const struct oj_span_reading *reading, int side)
+oj_span_reading_is_of_instants(const struct oj_span_reading *reading, int side)
 {
     return reading->is_instant[side] && !(reading->is_window && side == 0);
 }

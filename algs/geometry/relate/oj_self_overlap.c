@@ -94,7 +94,7 @@ static oj_status mark_if_overlapping(struct overlap_search *s,
     else if (is_flat)
     {
         OJ_TRY(oj_relate_figure_make(&w->figure, &shape, 0, &w->node, err));
-        is_fine = oj_relate_figure_is_solid(&w->figure);
+        is_fine = oj_relate_figure_encloses_areas(&w->figure);
     }
     s->mark[feature] = !is_fine;
     return OJ_OK;

@@ -1,7 +1,7 @@
 #include "relate_edge_tree.h"
 
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../foundations/base/cpu_spatial_order.h"
+#include "../../foundations/base/cpu_morton_order.h"
 
 #include <string.h>
 

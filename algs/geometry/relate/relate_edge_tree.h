@@ -24,7 +24,7 @@
 #ifndef RELATE_EDGE_TREE_H
 #define RELATE_EDGE_TREE_H
 
-#include "../../foundations/base/cpu_tree.h"
+#include "../../foundations/base/cpu_packed_tree.h"
 
 /** What an edge belongs to. */
 enum oj_edge_kind

@@ -155,10 +155,10 @@ static int64_t most_edges_in_band(const struct oj_figure *f)
 }
 
 /* Makes the tree of edges, unless there are more than INT32_MAX edges or
- * oj_box_is_safe() refuses the coordinates. */
+ * oj_box_is_safe_for_grid() refuses the coordinates. */
 static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
 {
-    if (f->n_edges > INT32_MAX || !oj_box_is_safe(&f->box))
+    if (f->n_edges > INT32_MAX || !oj_box_is_safe_for_grid(&f->box))
         return OJ_OK;
     return oj_edge_tree_build(&f->tree, f->edge, f->n_edges, err);
 }
@@ -166,7 +166,7 @@ static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
 /* Turns the number of edges of each band, in first[band + 2], into positions of
  * its list. Returns 1 if a band of an edge has, on average over all bands of
  * all edges, more than most_edges_in_band() edges. */
-static int sum_bands(const struct oj_figure *f)
+static int convert_band_counts_to_positions(const struct oj_figure *f)
 {
     const struct oj_bands *b = &f->bands;
     double n_found = 0.0;
@@ -215,7 +215,7 @@ static oj_status make_bands_or_tree(struct oj_figure *f, struct oj_error *err)
         for (int32_t band = first; band <= last; band++)
             b->first[band + 2]++;
     }
-    if (sum_bands(f))
+    if (convert_band_counts_to_positions(f))
         OJ_TRY(make_tree_of_edges(f, err));
     if (f->tree.n > 0)
         return OJ_OK;
@@ -495,7 +495,7 @@ enum passing
 };
 
 /* Returns where edge e is relative to a node and its ray towards +x. Like
- * oj_ring_edge(), but the node may be a crossing. */
+ * oj_ring_edge_crosses_ray(), but the node may be a crossing. */
 OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
                                                  const struct oj_edge *e)
 {
@@ -564,7 +564,7 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
 
 /* --- groups at a node ----------------------------------------------------- */
 
-OJ_INLINE void use_group(struct oj_figure *f, int32_t group)
+OJ_INLINE void mark_group_as_used(struct oj_figure *f, int32_t group)
 {
     if (f->is_used[group])
         return;
@@ -583,9 +583,10 @@ OJ_INLINE void reset_groups(struct oj_figure *f)
     f->n_used = 0;
 }
 
-OJ_INLINE void toggle_group(struct oj_figure *f, int32_t group)
+OJ_INLINE void toggle_crossing_parity_of_group(struct oj_figure *f,
+                                               int32_t group)
 {
-    use_group(f, group);
+    mark_group_as_used(f, group);
     f->is_on[group] ^= 1;
 }
 
@@ -599,7 +600,7 @@ OJ_INLINE oj_status add_edge_near_node(struct oj_figure *f, int figure,
 {
     enum passing passing = classify_edge_against_ray(node, e);
     if (passing == PASSES && e->kind == OJ_EDGE_RING)
-        toggle_group(f, e->group);
+        toggle_crossing_parity_of_group(f, e->group);
     if (passing == ENDS_THERE)
         *is_vertex = 1;
     if (passing == CONTAINS || passing == ENDS_THERE)
@@ -624,7 +625,7 @@ static oj_status cast_ray_through_tree(struct oj_figure *f, int figure,
         if (first->kind == OJ_EDGE_RING &&
             (compare_node_y(node, first->ay) < 0) !=
                 (compare_node_y(node, last->by) < 0))
-            toggle_group(f, first->group);
+            toggle_crossing_parity_of_group(f, first->group);
     }
     for (int64_t i = 0; i < found->n; i++)
     {
@@ -669,7 +670,7 @@ static enum oj_location locate_point_in_band(const struct oj_figure *f,
     for (int64_t k = 0; k < n; k++)
     {
         const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, k)];
-        int edge = oj_ring_edge(px, py, e->ax, e->ay, e->bx, e->by);
+        int edge = oj_ring_edge_crosses_ray(px, py, e->ax, e->ay, e->bx, e->by);
         if (edge == OJ_ON_BOUNDARY)
             return OJ_ON_BOUNDARY;
         odd ^= edge;
@@ -757,7 +758,7 @@ static void count_ring_edge_at_node(struct node_sweep *r, int32_t group)
     r->n_rings++;
     if (r->f->mark[group] == 0)
     {
-        use_group(r->f, group);
+        mark_group_as_used(r->f, group);
         r->f->mark[group] = -1;
         r->n_groups++;
     }
@@ -813,7 +814,7 @@ de9im_place_of_ray_direction(struct node_sweep *r, int figure,
         has_line |= e->kind != OJ_EDGE_RING;
         if (e->kind == OJ_EDGE_FLAT && f->mark[e->group] != number)
         {
-            use_group(f, e->group);
+            mark_group_as_used(f, e->group);
             f->mark[e->group] = number;
             r->n_flat_ends++;
         }
@@ -937,7 +938,7 @@ static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
         int32_t g = s->ray[i].edge->group;
         if (s->ray[i].edge->kind == OJ_EDGE_RING && (group < 0 || g == group))
         {
-            toggle_group(f, g);
+            toggle_crossing_parity_of_group(f, g);
             n_on += f->is_on[g] ? 1 : -1;
         }
         if (i + 1 == s->n_rays || compare_rays(&s->ray[i], &s->ray[i + 1]) != 0)

@@ -158,7 +158,8 @@ static inline void oj_relate_figure_forget_layer(struct oj_figure *figure)
 
 /** Returns 1 if every polygon of the figure encloses an area. Precondition:
  * figure was made with is_valid 0. */
-static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
+static inline int
+oj_relate_figure_encloses_areas(const struct oj_figure *figure)
 {
     return !figure->has_flat && figure->points.n == 0;
 }

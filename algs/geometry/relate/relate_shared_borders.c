@@ -38,7 +38,8 @@ OJ_INLINE struct oj_edge border_edge(const struct oj_border *border, int64_t i)
     return (struct oj_edge){x[0], y[0], x[1], y[1], 0, OJ_EDGE_RING};
 }
 
-OJ_INLINE struct oj_box border_box(const struct oj_border *border, int64_t i)
+OJ_INLINE struct oj_box box_of_border_edge(const struct oj_border *border,
+                                           int64_t i)
 {
     const double *x = border->x + border->edge[i];
     const double *y = border->y + border->edge[i];
@@ -155,7 +156,7 @@ static oj_status fill_border_boxes(struct oj_border *border,
         set_boxes_empty(&border->boxes[n - 1]);
     for (int64_t i = 0; i < border->n; i++)
     {
-        const struct oj_box box = border_box(border, i);
+        const struct oj_box box = box_of_border_edge(border, i);
         set_box(&border->boxes[i / OJ_BORDER_BOXES], (int)(i % OJ_BORDER_BOXES),
                 &box);
     }
@@ -319,7 +320,7 @@ OJ_CLONES static int are_edges_of_border_apart(const struct oj_border *border)
     for (int64_t i = 0; i < border->n; i++)
     {
         const struct oj_edge e = border_edge(border, i);
-        const struct oj_box box = border_box(border, i);
+        const struct oj_box box = box_of_border_edge(border, i);
         /* 1: edge i + 1 begins where edge i ends. The pair needs no test here:
          * is_ring_closed_without_spikes() has tested all successive edges. */
         int follows =
@@ -428,7 +429,7 @@ OJ_CLONES static void list_edge_contacts(struct oj_border_pair *p,
     for (; i < a->n && p->n_contacts + a->n + b->n <= p->cap_contacts; i++)
     {
         const struct oj_edge e = border_edge(a, i);
-        const struct oj_box box = border_box(a, i);
+        const struct oj_box box = box_of_border_edge(a, i);
         int64_t n;
         if (a->state[i] & IS_SHARED)
             continue;
@@ -482,8 +483,10 @@ static oj_status find_contacts(struct oj_border_pair *p, struct oj_error *err)
     return OJ_OK;
 }
 
-oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
-                          struct oj_border_pair *p, struct oj_error *err)
+oj_status oj_borders_find_contacts(const struct oj_shape *a,
+                                   const struct oj_shape *b,
+                                   struct oj_border_pair *p,
+                                   struct oj_error *err)
 {
     p->window = (struct oj_box){
         oj_larger(a->box.x0, b->box.x0), oj_larger(a->box.y0, b->box.y0),

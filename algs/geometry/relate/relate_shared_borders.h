@@ -83,7 +83,7 @@ struct oj_border_pair
 static inline int oj_border_supports_shape(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_vertices < INT32_MAX &&
-           oj_box_is_safe(&shape->box);
+           oj_box_is_safe_for_grid(&shape->box);
 }
 
 /** Sets *is to 1 if each ring is closed and has no repeated vertices, and no
@@ -98,14 +98,15 @@ OJ_MUST_USE oj_status oj_border_is_simple(const struct oj_shape *shape,
  * pairs of edges whose boxes intersect (`contact`). For polygons of any kind,
  * valid or not. If is_complete is 1 and n_contacts is 0, the borders are
  * disjoint. O(n + m + contacts). */
-OJ_MUST_USE oj_status oj_borders_find(const struct oj_shape *a,
-                                      const struct oj_shape *b,
-                                      struct oj_border_pair *scratch,
-                                      struct oj_error *err);
+OJ_MUST_USE oj_status oj_borders_find_contacts(const struct oj_shape *a,
+                                               const struct oj_shape *b,
+                                               struct oj_border_pair *scratch,
+                                               struct oj_error *err);
 
-/** Computes *matrix from the result of oj_borders_find(). Preconditions: both
- * polygons are topologically valid, and oj_border_is_simple() holds. Returns 0
- * if the contacts do not decide the matrix, which is then undefined. */
+/** Computes *matrix from the result of oj_borders_find_contacts().
+ * Preconditions: both polygons are topologically valid, and
+ * oj_border_is_simple() holds. Returns 0 if the contacts do not decide the
+ * matrix, which is then undefined. */
 int oj_borders_relate(struct oj_border_pair *found, struct oj_matrix *matrix);
 
 void oj_border_free(struct oj_border *border);

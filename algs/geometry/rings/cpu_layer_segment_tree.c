@@ -2,8 +2,8 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
-#include "../../foundations/base/cpu_spatial_order.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/cpu_morton_order.h"
+#include "../../foundations/base/oj_radix_sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,7 +216,7 @@ static oj_status list_crowded_segments(const struct segments_build *b,
 
 /* Of n segments with equal coordinates, twin [n], sorted by feature: sets
  * run[twin[i].place] to UINT32_MAX for those whose feature no answer can
- * contain (oj_equal_features_mark()). */
+ * contain (oj_equal_features_mark_needed()). */
 static oj_status mark_unneeded_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct segment_bits *twin,
@@ -229,8 +229,8 @@ static oj_status mark_unneeded_segments(const struct segments_build *b,
         if (i == 0 || twin[i].feature != twin[i - 1].feature)
             r->feature[n_features++] = twin[i].feature;
     }
-    OJ_TRY(oj_equal_features_mark(b->equal, n_features, r->feature,
-                                  r->is_needed, err));
+    OJ_TRY(oj_equal_features_mark_needed(b->equal, n_features, r->feature,
+                                         r->is_needed, err));
     for (int64_t i = 0; i < n; i++)
     {
         at += i == 0 || twin[i].feature != twin[i - 1].feature;

@@ -23,7 +23,7 @@
 #define CPU_LAYER_SEGMENT_TREE_H
 
 #include "../../../flatten/arrays/oj_flat.h"
-#include "../../foundations/base/cpu_tree.h"
+#include "../../foundations/base/cpu_packed_tree.h"
 #include "../../pairs/selection/oj_equal_features.h"
 #include "../../pairs/selection/oj_large_classes.h"
 

@@ -90,7 +90,8 @@ enum oj_location oj_ring_locate_fast(const struct oj_ring_kernel *kernel,
         for (; bits != 0; bits &= bits - 1)
         {
             int64_t e = i + __builtin_ctzll(bits);
-            int edge = oj_ring_edge(px, py, x[e], y[e], x[e + 1], y[e + 1]);
+            int edge = oj_ring_edge_crosses_ray(px, py, x[e], y[e], x[e + 1],
+                                                y[e + 1]);
             if (edge == OJ_ON_BOUNDARY)
                 return OJ_ON_BOUNDARY;
             odd ^= edge;

@@ -32,7 +32,7 @@ static int choose_cell_size_and_frame(struct oj_edge_grid *g,
     double wider = oj_larger(width, height), side, cell;
     struct oj_box box = {e->x0, e->y0, e->x1, e->y1};
     struct oj_edge_frame *f = &g->frame;
-    if (!oj_box_is_safe(&box))
+    if (!oj_box_is_safe_for_grid(&box))
         return 0;
     side = sqrt(width / n) * sqrt(height);
     cell = fmin(EDGES_ALONG * e->length / n, side / sqrt(fineness->least));
@@ -106,7 +106,7 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
     r->word = g->word;
     r->below = g->below;
     r->n_words = g->n_words;
-    is_usable = oj_edge_references(&g->frame, g->below);
+    is_usable = oj_edge_raster_find_reference_heights(&g->frame, g->below);
     OJ_ROOM(r->run, 0, g->chains.n_vertices / 4 + 1, r->cap_runs, err);
     for (int64_t i = 0; is_usable && i < g->chains.n; i++)
     {
@@ -204,7 +204,8 @@ OJ_INLINE int toggle_parity_if_crossed(const struct oj_ring_way *w, double ax,
     int along = (ax > w->cx) != (bx > w->cx), at_q = 0;
     if (ay == w->py || by == w->py)
     {
-        if (oj_ring_edge(w->px, w->py, ax, ay, bx, by) == OJ_ON_BOUNDARY)
+        if (oj_ring_edge_crosses_ray(w->px, w->py, ax, ay, bx, by) ==
+            OJ_ON_BOUNDARY)
             return 1;
     }
     if (across | along)
@@ -262,7 +263,7 @@ enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *g,
     odd = (int)(g->word[cell / 64].inside >> cell % 64 & 1);
     unclear = 0;
     row = (uint32_t)cell / (uint32_t)(64 * g->n_words);
-    w.cx = oj_reference_x(&g->frame, cell - row * 64 * g->n_words);
+    w.cx = oj_edge_raster_reference_x(&g->frame, cell - row * 64 * g->n_words);
     w.cy = g->below[row];
     w.left = px < w.cx ? px : w.cx;
     w.right = px < w.cx ? w.cx : px;

@@ -111,11 +111,13 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
     double y = r->below[row];
     int32_t column = oj_frame_column(f, crossing);
     while (column > 0 &&
-           oj_ring_edge(oj_reference_x(f, column - 1), y, ax, ay, bx, by) != 1)
+           oj_ring_edge_crosses_ray(oj_edge_raster_reference_x(f, column - 1),
+                                    y, ax, ay, bx, by) != 1)
         column--;
     while (column <= (int32_t)f->last_x)
     {
-        int edge = oj_ring_edge(oj_reference_x(f, column), y, ax, ay, bx, by);
+        int edge = oj_ring_edge_crosses_ray(
+            oj_edge_raster_reference_x(f, column), y, ax, ay, bx, by);
         if (edge == OJ_ON_BOUNDARY)
         {
             OJ_TRY(reserve_runs(r, 1, err));
@@ -349,11 +351,13 @@ does_each_column_hold_its_reference(const struct oj_edge_frame *borrowed)
     const struct oj_edge_frame f = *borrowed;
     int32_t n_wrong = 0;
     for (int32_t column = 0; column <= (int32_t)f.last_x; column++)
-        n_wrong += oj_frame_column(&f, oj_reference_x(&f, column)) != column;
+        n_wrong += oj_frame_column(
+                       &f, oj_edge_raster_reference_x(&f, column)) != column;
     return n_wrong == 0;
 }
 
-int oj_edge_references(const struct oj_edge_frame *f, double *below)
+int oj_edge_raster_find_reference_heights(const struct oj_edge_frame *f,
+                                          double *below)
 {
     for (int32_t row = 0; row <= (int32_t)f->last_y; row++)
     {

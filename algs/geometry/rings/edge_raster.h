@@ -59,15 +59,16 @@ struct oj_edge_raster
 #define OJ_REFERENCE_X 0.5123456789
 
 /** x of the reference points of a column. */
-static inline double oj_reference_x(const struct oj_edge_frame *f,
-                                    int64_t column)
+static inline double oj_edge_raster_reference_x(const struct oj_edge_frame *f,
+                                                int64_t column)
 {
     return f->x0 + ((double)column + OJ_REFERENCE_X) * f->cell;
 }
 
 /** Computes the y of each row's reference points. Returns 0 if, because of
  * rounding, some row or column has no reference point. */
-int oj_edge_references(const struct oj_edge_frame *frame, double *below);
+int oj_edge_raster_find_reference_heights(const struct oj_edge_frame *frame,
+                                          double *below);
 
 /** Rasterises the vertices first .. first + n - 1, n > 0: a closed ring, a
  * line, or (n = 1) a point. Edge e is from vertex e to vertex e + 1. A run of 0

@@ -56,7 +56,8 @@ static void insert_sorted(int64_t *list, int n, int64_t value)
 /* Finds the vertices that GEOS's Orientation::isCCW() compares: the ends of the
  * last ascending edge that reaches the greatest y, and of the next descending
  * edge. */
-static struct oj_ring_cap find_cap(const double *y, int64_t first, int64_t n)
+static struct oj_ring_cap
+find_vertices_of_orientation_test(const double *y, int64_t first, int64_t n)
 {
     struct oj_ring_cap cap;
     int64_t high = 0, low;
@@ -130,8 +131,9 @@ oj_status oj_polygon_clip_build(struct oj_polygon_clip *clip,
     for (int64_t r = 0; r < clip->n_rings; r++)
     {
         const int64_t first = ring_start(clip, r);
-        clip->cap[r] = find_cap(flat->y + clip->first_vertex + first, first,
-                                ring_start(clip, r + 1) - first);
+        clip->cap[r] = find_vertices_of_orientation_test(
+            flat->y + clip->first_vertex + first, first,
+            ring_start(clip, r + 1) - first);
     }
     find_extremes(clip);
     status = build_tree(clip, err);
@@ -152,7 +154,7 @@ void oj_polygon_clip_free(struct oj_polygon_clip *clip)
 
 /* Widens a box by more than a tenth of its shorter side (of the longer one if
  * the shorter is 0), which GEOS adds, and by more than rounding errors. */
-static struct oj_box widen(const struct oj_box *box)
+static struct oj_box widen_box(const struct oj_box *box)
 {
     const double width = box->x1 - box->x0, height = box->y1 - box->y0;
     double by = width < height ? width : height;
@@ -163,7 +165,7 @@ static struct oj_box widen(const struct oj_box *box)
 }
 
 /* Converts a box to coordinates of the tree, rounded outward. */
-static void set_query(struct clip_pass *pass, const struct oj_box *box)
+static void set_tree_query(struct clip_pass *pass, const struct oj_box *box)
 {
     const struct oj_tree *tree = &pass->clip->tree;
     const double x = tree->origin_x, y = tree->origin_y, s = tree->scale;
@@ -229,12 +231,12 @@ static void add_edges_of_node(const struct clip_pass *pass, int level,
 static void set_window(struct clip_pass *pass, const struct oj_box *box)
 {
     const struct oj_tree *tree = &pass->clip->tree;
-    const struct oj_box near = widen(box);
+    const struct oj_box near = widen_box(box);
     struct oj_box all = near;
-    set_query(pass, &near);
+    set_tree_query(pass, &near);
     add_edges_of_node(pass, tree->n_levels - 1, 0, &near, &all);
-    pass->window = widen(&all);
-    set_query(pass, &pass->window);
+    pass->window = widen_box(&all);
+    set_tree_query(pass, &pass->window);
 }
 
 /* ---- clipping ------------------------------------------------------------ */
@@ -346,7 +348,7 @@ static oj_status begin_polygon_of_ring_if_new(struct clip_pass *pass,
             high = middle;
     }
     pass->part = low;
-    return oj_flat_buf_part(pass->out, OJ_PART_POLYGON, err);
+    return oj_flat_buf_begin_part(pass->out, OJ_PART_POLYGON, err);
 }
 
 /* Adds the clipped ring to the output, unless the whole ring is on one side of
@@ -362,8 +364,9 @@ static oj_status end_ring(struct clip_pass *pass, struct oj_error *err)
         return OJ_OK;
     OJ_TRY(keep_vertex(pass, pass->last, err));
     OJ_TRY(begin_polygon_of_ring_if_new(pass, err));
-    OJ_TRY(oj_flat_buf_ring(pass->out, err));
-    OJ_TRY(oj_flat_buf_vertices(pass->out, pass->n_kept, &to_x, &to_y, err));
+    OJ_TRY(oj_flat_buf_begin_ring(pass->out, err));
+    OJ_TRY(
+        oj_flat_buf_add_vertices(pass->out, pass->n_kept, &to_x, &to_y, err));
     for (int64_t i = 0; i < pass->n_kept; i++)
     {
         to_x[i] = x[clip->left[i]];
@@ -458,9 +461,9 @@ oj_status oj_polygon_clip_near(struct oj_polygon_clip *clip,
         .clip = clip, .out = out, .most = most, .part = -1};
     oj_flat_buf_clear(out);
     set_window(&pass, box);
-    OJ_TRY(oj_flat_buf_begin(out, 0, err));
+    OJ_TRY(oj_flat_buf_begin_feature(out, 0, err));
     OJ_TRY(clip_node(&pass, clip->tree.n_levels - 1, 0, err));
-    OJ_TRY(oj_flat_buf_end(out, err));
+    OJ_TRY(oj_flat_buf_end_feature(out, err));
     *is_clipped = pass.n_left <= most;
     return OJ_OK;
 }

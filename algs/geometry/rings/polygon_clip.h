@@ -33,7 +33,7 @@
 #define POLYGON_CLIP_H
 
 #include "../../../flatten/arrays/oj_flat.h"
-#include "../../foundations/base/cpu_tree.h"
+#include "../../foundations/base/cpu_packed_tree.h"
 
 /** Vertices of a ring by which its orientation is computed, ascending. */
 struct oj_ring_cap

@@ -268,8 +268,9 @@ oj_status oj_shape_side_build(struct oj_shape_side *side,
 
 #define MANY_VERTICES 32
 
-oj_status oj_shape_make_cells(const struct oj_shape *shape,
-                              struct oj_edge_grid *cells, struct oj_error *err)
+oj_status oj_shape_make_edge_grid(const struct oj_shape *shape,
+                                  struct oj_edge_grid *cells,
+                                  struct oj_error *err)
 {
     const struct oj_flat *flat = shape->flat;
     const struct oj_box *box = &shape->box;
@@ -294,13 +295,13 @@ oj_status oj_shape_make_cells(const struct oj_shape *shape,
     return oj_edge_grid_build(cells, &chains, &extent, &fineness, err);
 }
 
-static oj_status make_and_attach_edge_cells(struct oj_shape *shape,
-                                            struct oj_error *err)
+static oj_status make_and_attach_edge_grid(struct oj_shape *shape,
+                                           struct oj_error *err)
 {
     struct oj_edge_grid *cells, *none = NULL;
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
-    status = oj_shape_make_cells(shape, cells, err);
+    status = oj_shape_make_edge_grid(shape, cells, err);
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
@@ -310,10 +311,10 @@ static oj_status make_and_attach_edge_cells(struct oj_shape *shape,
     return status;
 }
 
-oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
-                                             int64_t at, int64_t n_vertices,
-                                             uint8_t n_asks,
-                                             struct oj_error *err)
+oj_status oj_shape_side_make_grid_if_useful(struct oj_shape_side *side,
+                                            int64_t at, int64_t n_vertices,
+                                            uint8_t n_asks,
+                                            struct oj_error *err)
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asked;
@@ -327,7 +328,7 @@ oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
                               memory_order_relaxed);
         return OJ_OK;
     }
-    return make_and_attach_edge_cells(shape, err);
+    return make_and_attach_edge_grid(shape, err);
 }
 
 int64_t oj_shape_side_bytes(const struct oj_shape_side *side)
@@ -592,8 +593,9 @@ static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
 {
     const struct oj_flat *flat = shape->flat;
     int64_t ring = flat->ring_offset[shape->first_part];
-    return oj_rings_locate_all(px, py, flat->x, flat->y, flat->vertex_offset,
-                               ring, ring + shape->n_rings);
+    return oj_rings_locate_by_even_odd(px, py, flat->x, flat->y,
+                                       flat->vertex_offset, ring,
+                                       ring + shape->n_rings);
 }
 
 /* Returns 1 if the point is on an edge. Edge i joins vertex i and vertex i +
@@ -643,7 +645,7 @@ static int is_point_on_edges_of_its_cell(const struct oj_edge_grid *g,
 OJ_CLONES enum oj_location oj_shape_locate(const struct oj_shape *shape,
                                            double px, double py)
 {
-    const struct oj_edge_grid *cells = oj_shape_cells(shape);
+    const struct oj_edge_grid *cells = oj_shape_edge_grid(shape);
     if (!oj_box_contains_point(&shape->box, px, py))
         return OJ_OUTSIDE;
     if (shape->kinds == OJ_PART_POLYGON)
@@ -817,8 +819,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough)
 {
-    const struct oj_edge_grid *cells_a = oj_shape_cells(a);
-    const struct oj_edge_grid *cells_b = oj_shape_cells(b);
+    const struct oj_edge_grid *cells_a = oj_shape_edge_grid(a);
+    const struct oj_edge_grid *cells_b = oj_shape_edge_grid(b);
     int swap = cells_b == NULL
                    ? cells_a != NULL
                    : cells_a != NULL && a->n_vertices > b->n_vertices;
@@ -841,8 +843,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* Returns 1 if any point of a point shape, whose grid is g, is in the other
  * shape. Tests only points in cells that the other shape's box intersects. */
-static int does_any_grid_point_meet(const struct oj_edge_grid *g,
-                                    const struct oj_shape *other)
+static int does_any_grid_point_intersect(const struct oj_edge_grid *g,
+                                         const struct oj_shape *other)
 {
     const struct oj_box *o = &other->box;
     struct oj_edge_window w =
@@ -862,14 +864,14 @@ static int does_any_grid_point_meet(const struct oj_edge_grid *g,
     return 0;
 }
 
-static int does_any_point_meet(const struct oj_shape *points,
-                               const struct oj_shape *other)
+static int does_any_point_intersect(const struct oj_shape *points,
+                                    const struct oj_shape *other)
 {
-    const struct oj_edge_grid *cells = oj_shape_cells(points);
+    const struct oj_edge_grid *cells = oj_shape_edge_grid(points);
     const double *x = points->flat->x + points->first_vertex;
     const double *y = points->flat->y + points->first_vertex;
     if (cells != NULL)
-        return does_any_grid_point_meet(cells, other);
+        return does_any_grid_point_intersect(cells, other);
     for (int64_t i = 0; i < points->n_vertices; i++)
     {
         if (oj_shape_locate(other, x[i], y[i]) != OJ_OUTSIDE)
@@ -904,17 +906,17 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
                                           const struct oj_shape *b,
                                           unsigned *rests_on)
 {
-    const struct oj_edge_grid *of_a = oj_shape_cells(a);
-    const struct oj_edge_grid *of_b = oj_shape_cells(b);
+    const struct oj_edge_grid *of_a = oj_shape_edge_grid(a);
+    const struct oj_edge_grid *of_b = oj_shape_edge_grid(b);
     int is_b = of_a == NULL || (of_b != NULL && b->n_vertices > a->n_vertices);
     const struct oj_shape *large = is_b ? b : a, *small = is_b ? a : b;
     enum oj_location window =
-        oj_cells_locate_box(is_b ? of_b : of_a, large, &small->box);
+        oj_shape_grid_locate_box(is_b ? of_b : of_a, large, &small->box);
     unsigned many;
     if (window == OJ_INSIDE)
         return 1;
-    many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
-           (oj_shape_is_many_rings(b) ? 2u : 0u);
+    many = (oj_shape_has_many_rings(a) ? 1u : 0u) |
+           (oj_shape_has_many_rings(b) ? 2u : 0u);
     if (window == OJ_OUTSIDE) /* decided by the edge grid of `large` alone */
     {
         *rests_on |= many & (is_b ? 2u : 1u);
@@ -940,17 +942,17 @@ static int do_single_kind_shapes_intersect(const struct oj_shape *a,
     if (a->kinds == OJ_PART_POINT &&
         (b->kinds != OJ_PART_POINT || a->n_vertices <= b->n_vertices))
     {
-        if (does_any_point_meet(a, b))
+        if (does_any_point_intersect(a, b))
             return 1;
     }
-    else if (does_any_point_meet(b, a))
+    else if (does_any_point_intersect(b, a))
         return 1;
     *rests_on |= (a->may_overlap ? 1u : 0u) | (b->may_overlap ? 2u : 0u);
     return 0;
 }
 
-int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
-                   unsigned *rests_on)
+int oj_shapes_intersect(const struct oj_shape *a, const struct oj_shape *b,
+                        unsigned *rests_on)
 {
     int n_a = a->member != NULL ? a->n_parts : 1;
     int n_b = b->member != NULL ? b->n_parts : 1;

@@ -13,8 +13,8 @@
 #define CPU_PREPARED_SHAPES_H
 
 #include "../../../flatten/arrays/oj_flat.h"
-#include "../../foundations/base/cpu_spatial_order.h"
-#include "../../foundations/base/cpu_tree.h"
+#include "../../foundations/base/cpu_morton_order.h"
+#include "../../foundations/base/cpu_packed_tree.h"
 #include "../../foundations/base/oj_feature_box.h"
 #include "../../foundations/kernels/oj_pair_verdict.h"
 #include "../../foundations/kernels/oj_segment_intersection.h"
@@ -56,7 +56,7 @@ static inline int oj_shape_is_mixed(const struct oj_shape *shape)
 /** Returns 1 for several polygons or a polygon with holes. The even-odd rule
  * over all their rings gives the interior only if the shape is topologically
  * valid. */
-static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
+static inline int oj_shape_has_many_rings(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
 }
@@ -186,14 +186,14 @@ static inline int oj_shape_can_have_edge_grid(const struct oj_shape *shape,
 {
     return shape->n_vertices >= least &&
            shape->n_vertices <= OJ_EDGE_GRID_VERTICES &&
-           !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
+           !oj_shape_is_mixed(shape) && oj_box_is_safe_for_grid(&shape->box);
 }
 
 /** Makes the edge grid of a shape. Precondition: oj_shape_can_have_edge_grid().
  * Frees the earlier contents of *cells, which may be zeroed memory. */
-OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
-                                          struct oj_edge_grid *cells,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_shape_make_edge_grid(const struct oj_shape *shape,
+                                              struct oj_edge_grid *cells,
+                                              struct oj_error *err);
 
 /** Number of tests of a shape before an edge grid is made for it. */
 #define OJ_ASKS_BEFORE_CELLS 3
@@ -203,7 +203,7 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
  * has at least OJ_CELLS_VERTICES vertices and has been tested n_asks times (at
  * most 255) before, or at once if both shapes have 32 vertices or more.
  * Thread-safe. */
-OJ_MUST_USE oj_status oj_shape_side_make_cells_if_useful(
+OJ_MUST_USE oj_status oj_shape_side_make_grid_if_useful(
     struct oj_shape_side *side, int64_t at, int64_t n_vertices, uint8_t n_asks,
     struct oj_error *err);
 
@@ -267,7 +267,7 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /** Returns the edge grid of the shape, or NULL. */
 static inline const struct oj_edge_grid *
-oj_shape_cells(const struct oj_shape *shape)
+oj_shape_edge_grid(const struct oj_shape *shape)
 {
     const struct oj_edge_grid *cells =
         atomic_load_explicit(&shape->cells, memory_order_acquire);
@@ -279,8 +279,9 @@ oj_shape_cells(const struct oj_shape *shape)
  * intersects. Otherwise, or if cells is NULL, returns OJ_ON_BOUNDARY.
  * Precondition: the box intersects the polygon's box. */
 static inline enum oj_location
-oj_cells_locate_box(const struct oj_edge_grid *cells,
-                    const struct oj_shape *polygon, const struct oj_box *box)
+oj_shape_grid_locate_box(const struct oj_edge_grid *cells,
+                         const struct oj_shape *polygon,
+                         const struct oj_box *box)
 {
     int known = cells == NULL ? -1
                               : oj_edge_grid_box_location(
@@ -295,7 +296,7 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
  * result of 0 is only right if the shapes in the set *rests_on (0: none, 1: a,
  * 2: b, 3: both) are topologically valid. These are polygons of several
  * rings. */
-int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
-                   unsigned *rests_on);
+int oj_shapes_intersect(const struct oj_shape *a, const struct oj_shape *b,
+                        unsigned *rests_on);
 
 #endif

@@ -26,7 +26,7 @@
  * which oj_feature_may_pair() returns 0 (for example a class below 0, or an own
  * maximum distance that is negative or NaN). */
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../foundations/base/cpu_tree_walk.h"
+#include "../../foundations/base/cpu_packed_tree_walk.h"
 #include "../../foundations/kernels/oj_segment.h"
 #include "../../pairs/selection/oj_class_features.h"
 #include "../../pairs/selection/oj_equal_groups.h"
@@ -79,9 +79,9 @@ struct distance_worker
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes_planar_distances(const struct oj_relation *relation,
-                                  const struct oj_flat *join_side,
-                                  const struct oj_flat *input)
+static int supports_planar_distance_join(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -107,9 +107,9 @@ static int has_only_points(const struct oj_flat *input)
     return input == NULL || (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
 }
 
-static int takes_distances_of_class(const struct oj_relation *relation,
-                                    const struct oj_flat *join_side,
-                                    const struct oj_flat *input)
+static int supports_distance_join_by_class(const struct oj_relation *relation,
+                                           const struct oj_flat *join_side,
+                                           const struct oj_flat *input)
 {
     return join_side->on_class != NULL &&
            oj_relation_is_by_distance(relation) &&
@@ -574,8 +574,9 @@ static int is_entry_in_reach(const struct distance_row_search *s, int64_t entry)
  * entry is in reach and the other conditions hold. The distance of two points
  * costs less than the other conditions and is tested before them; distances of
  * shapes are tested after them. */
-OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
-                               struct oj_error *err)
+OJ_INLINE oj_status rank_entry_by_similarity(struct distance_row_search *s,
+                                             int64_t entry,
+                                             struct oj_error *err)
 {
     const struct distance_index *self = s->self;
     const struct oj_row_index *shared = &self->shared;
@@ -642,7 +643,7 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
             int64_t entry = (int64_t)v.child * OJ_FANOUT + c;
             if (d2[c] <= s->reach2 &&
                 oj_class_run_meets_node(&s->run, entry, 0))
-                OJ_TRY(rank_entry(s, entry, err));
+                OJ_TRY(rank_entry_by_similarity(s, entry, err));
         }
     }
     return OJ_OK;
@@ -737,24 +738,24 @@ static oj_status build_distance_index(struct oj_index *wrapped,
 static const struct oj_engine_cost points_cost = {
     .vertex_s = 30e-9, .row_s = 900e-9, .place_s = 500e-9};
 
-const struct oj_engine oj_cpu_distance = {.name = "distances between features",
-                                          .takes = takes_planar_distances,
-                                          .index_size =
-                                              sizeof(struct distance_index),
-                                          .build = build_distance_index,
-                                          .join = oj_row_join,
-                                          .free_side = free_distance_index,
-                                          .free_batches = oj_row_batches_free,
-                                          .set_options = oj_row_set_options,
-                                          .points_cost = &points_cost,
-                                          .variant = BY_TREE};
+const struct oj_engine oj_cpu_distance = {
+    .name = "distances between features",
+    .supports = supports_planar_distance_join,
+    .index_size = sizeof(struct distance_index),
+    .build = build_distance_index,
+    .join = oj_row_join,
+    .free_side = free_distance_index,
+    .free_batches = oj_row_batches_free,
+    .set_options = oj_row_set_options,
+    .points_cost = &points_cost,
+    .variant = BY_TREE};
 
 static const struct oj_engine_cost cost_by_class = {
     .vertex_s = 20e-9, .row_s = 60e-9, .place_s = 30e-9};
 
 const struct oj_engine oj_cpu_distance_of_class = {
     .name = "distances to the features of a class",
-    .takes = takes_distances_of_class,
+    .supports = supports_distance_join_by_class,
     .index_size = sizeof(struct distance_index),
     .build = build_distance_index,
     .join = oj_row_join,

@@ -2,7 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../foundations/kernels/oj_morton.h"
 #include "../../foundations/kernels/oj_segment_pair.h"
 
@@ -404,7 +404,7 @@ static void set_distance_cutoff(struct pair_distance_search *s, double cut)
 
 static double box_distance2(const struct oj_box *a, const struct oj_box *b)
 {
-    return oj_box_gap2(2, (const double *)a, (const double *)b);
+    return oj_box_squared_distance(2, (const double *)a, (const double *)b);
 }
 
 static void lower_least_distance(struct pair_distance_search *s,

@@ -14,7 +14,7 @@
 #ifndef CPU_PAIR_DISTANCE_H
 #define CPU_PAIR_DISTANCE_H
 
-#include "../../foundations/base/cpu_box_tree.h"
+#include "../../foundations/base/cpu_box_levels.h"
 #include "../../foundations/base/oj_feature_box.h"
 #include "../../geometry/rings/edge_grid.h"
 

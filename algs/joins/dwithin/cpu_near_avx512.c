@@ -65,8 +65,8 @@ mask_of_partners(const struct oj_near_hood *hood, int64_t at,
 }
 
 WIDE static inline __attribute__((always_inline)) int64_t
-count_by_eights(const struct oj_near_hood *hood,
-                const struct oj_near_query *query, int special)
+count_partners_by_eights(const struct oj_near_hood *hood,
+                         const struct oj_near_query *query, int special)
 {
     struct wide_query w = broadcast_query(query);
     int64_t n = 0;
@@ -81,9 +81,9 @@ count_by_eights(const struct oj_near_hood *hood,
 }
 
 WIDE static inline __attribute__((always_inline)) int64_t
-collect_by_eights(const struct oj_near_hood *hood,
-                  const struct oj_near_query *query, int special,
-                  int32_t *out_id, double *out_d2)
+collect_partners_by_eights(const struct oj_near_hood *hood,
+                           const struct oj_near_query *query, int special,
+                           int32_t *out_id, double *out_d2)
 {
     struct wide_query w = broadcast_query(query);
     int64_t n = 0;
@@ -104,8 +104,8 @@ WIDE static int64_t count_partners_avx512(const struct oj_near_hood *hood,
                                           const struct oj_near_query *query)
 {
     return has_min_distance_or_excluded_id(query)
-               ? count_by_eights(hood, query, 1)
-               : count_by_eights(hood, query, 0);
+               ? count_partners_by_eights(hood, query, 1)
+               : count_partners_by_eights(hood, query, 0);
 }
 
 WIDE static int64_t collect_partners_avx512(const struct oj_near_hood *hood,
@@ -113,8 +113,8 @@ WIDE static int64_t collect_partners_avx512(const struct oj_near_hood *hood,
                                             int32_t *out_id, double *out_d2)
 {
     return has_min_distance_or_excluded_id(query)
-               ? collect_by_eights(hood, query, 1, out_id, out_d2)
-               : collect_by_eights(hood, query, 0, out_id, out_d2);
+               ? collect_partners_by_eights(hood, query, 1, out_id, out_d2)
+               : collect_partners_by_eights(hood, query, 0, out_id, out_d2);
 }
 
 static const struct oj_near_kernel wide = {count_partners_avx512,

@@ -3,7 +3,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/cpu_lane_loops.h"
-#include "../../foundations/base/cpu_spatial_order.h"
+#include "../../foundations/base/cpu_morton_order.h"
 
 #include <string.h>
 
@@ -66,8 +66,8 @@ static double count_cells_of_box(const struct oj_box *f, double side)
 
 /* Sets the frame and the width of the cells. If cells as wide as the reach can
  * cover all points and are not too many, returns 0. Otherwise the frame covers
- * only the bulk of the points (oj_order_frame()), cells that are still too many
- * are made wider, and the result is 1. */
+ * only the bulk of the points (oj_order_frame_of_sample()), cells that are
+ * still too many are made wider, and the result is 1. */
 static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
@@ -84,14 +84,15 @@ static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
     for (int64_t i = 0; i < b->flat->n_features; i++)
         oj_box_add_point(&f, b->flat->x[i], b->flat->y[i]);
     /* An extent that overflows gives one cell. (Without points the extent is
-     * negative and infinite, so the cells are too many, and oj_order_frame()
-     * sets the frame.) */
+     * negative and infinite, so the cells are too many, and
+     * oj_order_frame_of_sample() sets the frame.) */
     if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
         f = (struct oj_box){0.0, 0.0, 0.0, 0.0};
     if (!(count_cells_of_box(&f, side) <= most))
     {
         is_wider = 1;
-        f = oj_order_frame(b->flat->n_features, b->flat->x, b->flat->y);
+        f = oj_order_frame_of_sample(b->flat->n_features, b->flat->x,
+                                     b->flat->y);
         if (!(count_cells_of_box(&f, side) <= most))
         {
             double width = f.x1 - f.x0, height = f.y1 - f.y0;
@@ -197,7 +198,7 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     OJ_NEW(b->bucket_offset, b->n_buckets + 1, err);
     OJ_NEW(b->cell, n, err);
     oj_parallel_for(n_threads, b->n_slices, number_cells_and_count_buckets, b);
-    oj_order_slices_to_positions(b->n_slices, b->n_buckets, b->start,
+    oj_order_counts_to_positions(b->n_slices, b->n_buckets, b->start,
                                  b->bucket_offset);
     grid->n = b->bucket_offset[b->n_buckets];
     OJ_NEW(b->point, grid->n, err);
@@ -298,9 +299,10 @@ static void copy_cell_points_to_hood(struct oj_near_hood *hood, int64_t at,
     }
 }
 
-oj_status oj_near_hood_fill(struct oj_near_hood *hood,
-                            const struct oj_near_grid *grid, double x, double y,
-                            struct oj_error *err)
+oj_status oj_near_hood_copy_cells_around(struct oj_near_hood *hood,
+                                         const struct oj_near_grid *grid,
+                                         double x, double y,
+                                         struct oj_error *err)
 {
     const uint32_t *cell = oj_near_cell(grid, x, y);
     int64_t n = 0, capacity = 2 * OJ_NEAR_LANES, at = 0;
@@ -331,9 +333,10 @@ oj_status oj_near_hood_fill(struct oj_near_hood *hood,
     return OJ_OK;
 }
 
-oj_status oj_near_hood_add(struct oj_near_hood *hood,
-                           const struct oj_near_grid *grid, int64_t first,
-                           int64_t n, struct oj_error *err)
+oj_status oj_near_hood_add_points(struct oj_near_hood *hood,
+                                  const struct oj_near_grid *grid,
+                                  int64_t first, int64_t n,
+                                  struct oj_error *err)
 {
     int64_t at = hood->n, capacity = at + n + 2 * OJ_NEAR_LANES;
     if (capacity > hood->cap_x || capacity > hood->cap_y ||
@@ -348,7 +351,7 @@ oj_status oj_near_hood_add(struct oj_near_hood *hood,
     return OJ_OK;
 }
 
-void oj_near_hood_finish(struct oj_near_hood *hood)
+void oj_near_hood_pad_with_nan(struct oj_near_hood *hood)
 {
     for (int64_t i = hood->n; hood->n > 0 && i < hood->n + OJ_NEAR_LANES; i++)
     {

@@ -158,10 +158,9 @@ void oj_near_square_roots(int64_t n, const double *d2, double *distance);
 
 /** Fills hood with the points of the cell that contains x, y and of its eight
  * neighbours. */
-OJ_MUST_USE oj_status oj_near_hood_fill(struct oj_near_hood *hood,
-                                        const struct oj_near_grid *grid,
-                                        double x, double y,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_near_hood_copy_cells_around(
+    struct oj_near_hood *hood, const struct oj_near_grid *grid, double x,
+    double y, struct oj_error *err);
 
 /** Empties the hood, so that points can be added to it. */
 static inline void oj_near_hood_clear(struct oj_near_hood *hood)
@@ -171,15 +170,15 @@ static inline void oj_near_hood_clear(struct oj_near_hood *hood)
 }
 
 /** Adds the n points of the grid from position `first` on.
- * oj_near_hood_finish() must be called after the last of them. */
-OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
-                                       const struct oj_near_grid *grid,
-                                       int64_t first, int64_t n,
-                                       struct oj_error *err);
+ * oj_near_hood_pad_with_nan() must be called after the last of them. */
+OJ_MUST_USE oj_status oj_near_hood_add_points(struct oj_near_hood *hood,
+                                              const struct oj_near_grid *grid,
+                                              int64_t first, int64_t n,
+                                              struct oj_error *err);
 
 /** Appends the OJ_NEAR_LANES points with NaN that the kernels read beyond the
  * last point of a hood; nothing if the hood is empty. */
-void oj_near_hood_finish(struct oj_near_hood *hood);
+void oj_near_hood_pad_with_nan(struct oj_near_hood *hood);
 
 void oj_near_hood_free(struct oj_near_hood *hood);
 

@@ -26,11 +26,11 @@
  * of a month, this compares one point in some hundred. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
-#include "../../../flatten/base/oj_clones.h"
 #include "../../../flatten/base/oj_parallel.h"
-#include "../../foundations/base/cpu_spatial_order.h"
+#include "../../../flatten/base/oj_target_clones.h"
+#include "../../foundations/base/cpu_morton_order.h"
 #include "../../foundations/base/cpu_token_bitmaps.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../foundations/kernels/oj_square_limit.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../pairs/selection/oj_answer_ranking.h"
@@ -513,10 +513,10 @@ static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
 
 /* Replaces the points of the worker's hood by those of the 3 x 3 cells around
  * x, y whose spans can meet the row's span. */
-static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
-                                           struct near_points_worker *worker,
-                                           double x, double y, int64_t row,
-                                           struct oj_error *err)
+static oj_status
+fill_hood_with_points_of_span(const struct near_points_batch *b,
+                              struct near_points_worker *worker, double x,
+                              double y, int64_t row, struct oj_error *err)
 {
     const struct close_points_index *self = b->self;
     const struct oj_near_grid *grid = &self->grid;
@@ -547,10 +547,10 @@ static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
         last = find_first_at_least(self->begin, last, end, until + 1);
         worker->run_end[i] = last;
         if (first < last)
-            OJ_TRY(oj_near_hood_add(&worker->hood, grid, first, last - first,
-                                    err));
+            OJ_TRY(oj_near_hood_add_points(&worker->hood, grid, first,
+                                           last - first, err));
     }
-    oj_near_hood_finish(&worker->hood);
+    oj_near_hood_pad_with_nan(&worker->hood);
     return OJ_OK;
 }
 
@@ -654,9 +654,10 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     if (b->visit == VISIT_ASK && b->self->word != NULL)
         return search_cells_by_similar_text(b, worker, &q, row, err);
     if (b->self->span >= 0)
-        OJ_TRY(move_hood_to_runs_of_span(b, worker, x, y, row, err));
+        OJ_TRY(fill_hood_with_points_of_span(b, worker, x, y, row, err));
     else
-        OJ_TRY(oj_near_hood_fill(&worker->hood, &b->self->grid, x, y, err));
+        OJ_TRY(oj_near_hood_copy_cells_around(&worker->hood, &b->self->grid, x,
+                                              y, err));
     OJ_TRY(check_cancel_and_pair_limit(b, worker, worker->hood.n, err));
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
@@ -762,9 +763,9 @@ static oj_status search_near_points_in_parallel(struct near_points_batch *b,
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes_near_points(const struct oj_relation *relation,
-                             const struct oj_flat *join_side,
-                             const struct oj_flat *input)
+static int supports_near_points_join(const struct oj_relation *relation,
+                                     const struct oj_flat *join_side,
+                                     const struct oj_flat *input)
 {
     return oj_relation_is_dwithin(relation) &&
            relation->metric == OJ_METRIC_PLANAR &&
@@ -1093,9 +1094,10 @@ static oj_status sort_input_points(struct near_points_batch *b,
 static oj_status check_pair_limit(const struct near_points_batch *b, int64_t n,
                                   struct oj_error *err)
 {
-    return oj_pairs_fit(oj_most_pairs_of_batch(b->self->options.max_batch_pairs,
-                                               b->input->n_features),
-                        n, err);
+    return oj_pair_budget_check(
+        oj_most_pairs_of_batch(b->self->options.max_batch_pairs,
+                               b->input->n_features),
+        n, err);
 }
 
 /* Replaces the counts of rows by offsets, and reserves room for all pairs. */
@@ -1159,7 +1161,7 @@ static oj_status join_in_one_visit_unsorted(struct near_points_batch *b,
         b->out->n_pairs += self->worker[t].n_pairs;
         b->out->n_matched += self->worker[t].n_matched;
     }
-    oj_scattered_offsets_end(&self->offsets);
+    oj_scattered_offsets_write_all(&self->offsets);
     return check_pair_limit(b, b->out->n_pairs, err);
 }
 
@@ -1292,7 +1294,7 @@ static const struct oj_engine_cost points_cost = {.vertex_s = 150e-9,
 
 const struct oj_engine oj_cpu_near_points = {
     .name = "points near points",
-    .takes = takes_near_points,
+    .supports = supports_near_points_join,
     .index_size = sizeof(struct close_points_index),
     .build = build_near_points,
     .join = join_near_points,

@@ -111,7 +111,7 @@ static void write_offsets_of_row_group(int64_t group, int thread, void *user)
     }
 }
 
-void oj_scattered_offsets_end(struct oj_scattered_offsets *offsets)
+void oj_scattered_offsets_write_all(struct oj_scattered_offsets *offsets)
 {
     oj_parallel_for(offsets->n_threads, offsets->n_groups,
                     write_offsets_of_row_group, offsets);

@@ -38,7 +38,7 @@ struct oj_list_range_buffer
     uint8_t *n_waiting;          /**< [n_groups] number of ranges gathered for
                                       each group */
     struct oj_list_range *group; /**< [rows of a group] scratch of
-                                      oj_scattered_offsets_end() */
+                                      oj_scattered_offsets_write_all() */
 };
 
 /** The offsets under construction. Owner; zeroed memory is a valid empty one,
@@ -84,7 +84,7 @@ oj_scattered_offsets_record(struct oj_scattered_offsets *offsets, int thread,
 
 /** Makes the offsets of all rows. Rows that were not recorded have no entries.
  */
-void oj_scattered_offsets_end(struct oj_scattered_offsets *offsets);
+void oj_scattered_offsets_write_all(struct oj_scattered_offsets *offsets);
 
 void oj_scattered_offsets_free(struct oj_scattered_offsets *offsets);
 

@@ -21,7 +21,7 @@
 #ifndef CPU_GROUP_FEATURES_H
 #define CPU_GROUP_FEATURES_H
 
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "cpu_group_matrix.h"
 
@@ -72,7 +72,7 @@ static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
 
 /* Empties the hash table and gives it room for n features; at least half of its
  * slots stay empty. */
-static inline oj_status oj_group_table_begin(struct oj_group_features *f,
+static inline oj_status oj_group_table_clear(struct oj_group_features *f,
                                              int64_t n, struct oj_error *err)
 {
     int bits = 6;
@@ -94,8 +94,8 @@ static inline oj_status oj_group_table_begin(struct oj_group_features *f,
 
 /* Returns the index of a feature among those found; adds the feature if it is
  * new. */
-OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
-                                      int32_t feature)
+OJ_INLINE int32_t oj_group_table_find_or_add(struct oj_group_features *f,
+                                             int32_t feature)
 {
     uint32_t mask = (1u << (32 - f->shift)) - 1;
     uint32_t at = (uint32_t)feature * 0x9E3779B1u >> f->shift;
@@ -157,7 +157,7 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
         int32_t feature = segments->feature[s->candidate[j]];
         struct oj_found_feature *found;
         if (feature != last)
-            last_place = oj_group_table_find(f, feature);
+            last_place = oj_group_table_find_or_add(f, feature);
         last = feature;
         f->found_of[j] = last_place;
         found = &f->found[last_place];
@@ -167,13 +167,14 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
     for (int i = 0; i < g->n && s->cells->n_sets > 0; i++)
     {
         int64_t n;
-        const int32_t *feature = oj_group_containing(s, g, i, &n);
+        const int32_t *feature =
+            oj_group_features_containing_point(s, g, i, &n);
         for (int64_t j = 0; j < n; j++)
         {
             struct oj_found_feature *found;
-            if (!oj_choice_considers(&s->choice, feature[j]))
+            if (!oj_choice_considers_feature(&s->choice, feature[j]))
                 continue;
-            found = &f->found[oj_group_table_find(f, feature[j])];
+            found = &f->found[oj_group_table_find_or_add(f, feature[j])];
             found->inside |= 1u << i;
             found->low = -INFINITY;
         }
@@ -183,7 +184,8 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
 /* Returns the k-th smallest of the upper bounds `high` of the features found:
  * no point of the group is farther from its k-th nearest feature. Returns
  * INFINITY if at most k features were found. */
-OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
+OJ_INLINE float oj_group_features_kth_upper_bound(struct oj_group_features *f,
+                                                  int64_t k)
 {
     if (f->n <= k)
         return INFINITY;
@@ -198,7 +200,7 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
                                         struct oj_group_features *f, int64_t k)
 {
-    float within = oj_group_features_within(f, k);
+    float within = oj_group_features_kth_upper_bound(f, k);
     float keep = oj_bound_keep_limit(within, slack);
     struct oj_keyed *key = f->key;
     int64_t n = 0, n_near = 0, n_others;
@@ -238,7 +240,7 @@ OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
 
 /* Sorts the candidates by feature; drops segments that are the nearest of their
  * feature for no point, or whose feature was not selected. */
-OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
+OJ_INLINE void oj_group_candidates_sort_by_feature(struct oj_nearest_scratch *s)
 {
     struct oj_group_features *f = &s->features;
     int64_t *moved = s->candidate, most = s->cap_candidates, sum = 0;
@@ -287,22 +289,22 @@ OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
     for (int i = 0; i < g->n; i++)
     {
         int64_t n;
-        (void)oj_group_containing(s, g, i, &n);
+        (void)oj_group_features_containing_point(s, g, i, &n);
         most += n;
     }
     OJ_TRY(oj_group_features_reserve(f, most, err));
-    OJ_TRY(oj_group_table_begin(f, most, err));
+    OJ_TRY(oj_group_table_clear(f, most, err));
     OJ_ROOM(s->sorted, 0, s->cap_candidates, s->cap_sorted, err);
     oj_group_features_find(segments, s, g);
     oj_group_features_select(tie_rank, segments->tree.slack, f, k);
-    oj_group_features_sort(s);
+    oj_group_candidates_sort_by_feature(s);
     return OJ_OK;
 }
 
 /* Computes least2 of each feature as the minimum over its segments; 0 for
  * points inside of the feature. */
-OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
-                                      const struct oj_group *g)
+OJ_INLINE void oj_group_features_compute_least2(struct oj_nearest_scratch *s,
+                                                const struct oj_group *g)
 {
     struct oj_group_features *f = &s->features;
     for (int64_t at = 0; at < f->n; at++)
@@ -362,9 +364,9 @@ OJ_INLINE void oj_group_kth_of_sixteen(const float *row, const int32_t *order,
 
 /* Sets limit2 to the k-th smallest least2 of each point; INFINITY if there are
  * fewer than k features. */
-OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
-                                     const struct oj_group *g, int64_t k,
-                                     float limit2[OJ_GROUP])
+OJ_INLINE void oj_group_features_kth_least2(struct oj_nearest_scratch *s,
+                                            const struct oj_group *g, int64_t k,
+                                            float limit2[OJ_GROUP])
 {
     struct oj_group_features *f = &s->features;
     for (int i = 0; i < OJ_GROUP; i++)
@@ -388,10 +390,9 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
 
 /* Stores in the carry, for each feature near the group that has candidates, the
  * one that is nearest to the group's last point, up to rounding. */
-OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
-                                            struct oj_nearest_scratch *s,
-                                            const struct oj_group *g,
-                                            struct oj_error *err)
+OJ_INLINE oj_status oj_group_features_store_carry(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_group *g, struct oj_error *err)
 {
     const struct oj_group_features *f = &s->features;
     struct oj_nearest_carry *carry = &s->carry;
@@ -411,7 +412,7 @@ OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
                           ? j
                           : nearest;
         b = oj_slot_bundle(segments, s->candidate[nearest]);
-        place = oj_slot_place(s->candidate[nearest]);
+        place = oj_slot_position_in_bundle(s->candidate[nearest]);
         carry->near[n++] = (struct oj_near_segment){b->ax[place], b->ay[place],
                                                     b->bx[place], b->by[place]};
     }
@@ -442,10 +443,10 @@ OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
     for (int64_t j = 0; j < carry->n_near; j++)
     {
         const struct oj_near_segment *to = &carry->near[j];
-        extent =
-            oj_extent_with_segment(g, extent, to->ax, to->ay, to->bx, to->by);
+        extent = oj_group_extent_with_segment(g, extent, to->ax, to->ay, to->bx,
+                                              to->by);
     }
-    scale = oj_scale_of_extent(extent + g->place.h);
+    scale = oj_group_scale_of_extent(extent + g->place.h);
     if (scale.inverse_unit == 0.0)
         return OJ_OK;
     OJ_TRY(oj_reserve(&s->matrix, 0, carry->n_near * OJ_GROUP, &s->cap_matrix,
@@ -456,8 +457,9 @@ OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
     for (int64_t j = 0; j < carry->n_near; j++)
     {
         const struct oj_near_segment *to = &carry->near[j];
-        oj_matrix_fill_row(g, scale.inverse_unit, &points, to->ax, to->ay,
-                           to->bx, to->by, s->matrix + j * OJ_GROUP, least2);
+        oj_group_matrix_fill_row(g, scale.inverse_unit, &points, to->ax, to->ay,
+                                 to->bx, to->by, s->matrix + j * OJ_GROUP,
+                                 least2);
     }
     for (int i = 0; i < g->n; i += OJ_WIDE)
         oj_group_kth_of_sixteen(s->matrix, NULL, carry->n_near, k, i, kth2 + i);
@@ -511,14 +513,14 @@ OJ_INLINE void oj_group_limits_of_feature(const float *restrict least2,
 }
 
 /* Sets bit i of close[f] if feature f is within limit2 of point i. */
-OJ_INLINE void oj_group_features_close(struct oj_nearest_scratch *s,
-                                       const struct oj_group *g,
-                                       const float *limit2)
+OJ_INLINE void oj_group_features_mark_near(struct oj_nearest_scratch *s,
+                                           const struct oj_group *g,
+                                           const float *limit2)
 {
     struct oj_group_features *f = &s->features;
     for (int64_t at = 0; at < f->n; at++)
-        f->close[at] =
-            oj_matrix_points_within(f->least2 + at * OJ_GROUP, limit2, g->n);
+        f->close[at] = oj_group_matrix_points_within(f->least2 + at * OJ_GROUP,
+                                                     limit2, g->n);
 }
 
 /* Lowers distance[i] to the exact distance of point i from the segment of
@@ -530,7 +532,7 @@ OJ_INLINE void oj_group_candidate_measure(const struct oj_segments *segments,
                                           double distance[OJ_GROUP])
 {
     const struct oj_bundle *b = oj_slot_bundle(segments, s->candidate[j]);
-    int at = oj_slot_place(s->candidate[j]);
+    int at = oj_slot_position_in_bundle(s->candidate[j]);
     double ax = b->ax[at], ay = b->ay[at], bx = b->bx[at], by = b->by[at];
     for (int first = 0; near != 0; first += OJ_LANES, near >>= OJ_LANES)
     {
@@ -573,8 +575,8 @@ OJ_INLINE int32_t oj_group_feature_measure(const struct oj_segments *segments,
         double of_last = distance[g->n - 1];
         uint32_t near = close;
         if (end > first + 1)
-            near &= oj_matrix_points_within(s->matrix + j * OJ_GROUP,
-                                            of_feature, g->n);
+            near &= oj_group_matrix_points_within(s->matrix + j * OJ_GROUP,
+                                                  of_feature, g->n);
         oj_group_candidate_measure(segments, s, g, j, near, distance);
         nearest = distance[g->n - 1] < of_last ? (int32_t)j : nearest;
     }

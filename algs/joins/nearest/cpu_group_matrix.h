@@ -54,9 +54,9 @@ OJ_INLINE void oj_group_form(struct oj_group *g, int64_t n, int most,
 
 /* Returns the features whose polygons contain point i of the group, and their
  * number *n. */
-OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
-                                             const struct oj_group *g, int i,
-                                             int64_t *n)
+OJ_INLINE const int32_t *
+oj_group_features_containing_point(const struct oj_nearest_scratch *s,
+                                   const struct oj_group *g, int i, int64_t *n)
 {
     const int64_t *offset = s->containing.offset + g->first + i;
     *n = 0;
@@ -82,9 +82,9 @@ struct oj_scale
 
 /* Returns the greater one of extent and an upper bound of the distance, in CRS
  * units, from the group's centre to the ends of a segment. */
-OJ_INLINE double oj_extent_with_segment(const struct oj_group *g, double extent,
-                                        double ax, double ay, double bx,
-                                        double by)
+OJ_INLINE double oj_group_extent_with_segment(const struct oj_group *g,
+                                              double extent, double ax,
+                                              double ay, double bx, double by)
 {
     ax = fabs(ax - g->place.cx);
     ay = fabs(ay - g->place.cy);
@@ -106,9 +106,9 @@ OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
     {
         int64_t slot = s->candidate[j];
         const struct oj_bundle *b = oj_slot_bundle(segments, slot);
-        int at = oj_slot_place(slot);
-        extent = oj_extent_with_segment(g, extent, b->ax[at], b->ay[at],
-                                        b->bx[at], b->by[at]);
+        int at = oj_slot_position_in_bundle(slot);
+        extent = oj_group_extent_with_segment(g, extent, b->ax[at], b->ay[at],
+                                              b->bx[at], b->by[at]);
     }
     return extent + g->place.h;
 }
@@ -119,7 +119,7 @@ OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
  * operations adds an error of that size, so off, 64 times 2^-24, is ample. The
  * error of GEOS's double formula is far smaller, unless its squares underflow;
  * OJ_LEAST_DISTANCE is added for these. */
-OJ_INLINE struct oj_scale oj_scale_of_extent(double extent)
+OJ_INLINE struct oj_scale oj_group_scale_of_extent(double extent)
 {
     struct oj_scale scale = {1.0 / extent, 64.0f * 5.9604645e-8f};
     if (!isfinite(scale.inverse_unit))
@@ -151,10 +151,11 @@ OJ_INLINE void oj_group_scale_points(const struct oj_group *g, double unit,
 
 /* Computes the squared distances of sixteen points to a segment, up to
  * rounding. */
-OJ_INLINE void oj_matrix_measure16(const float *restrict x,
-                                   const float *restrict y, float ax, float ay,
-                                   float dx, float dy, float inverse,
-                                   float *restrict d2, float *restrict least2)
+OJ_INLINE void oj_group_matrix_measure16(const float *restrict x,
+                                         const float *restrict y, float ax,
+                                         float ay, float dx, float dy,
+                                         float inverse, float *restrict d2,
+                                         float *restrict least2)
 {
     OJ_SIXTEEN
     {
@@ -172,10 +173,11 @@ OJ_INLINE void oj_matrix_measure16(const float *restrict x,
 /* Sets row, a row of the matrix, to the squared distances of all points of the
  * group to a segment, up to rounding. The ends of the segment are in CRS units.
  * Lowers least2 to these distances. */
-OJ_INLINE void oj_matrix_fill_row(const struct oj_group *g, double unit,
-                                  const struct oj_scaled_points *points,
-                                  double ax, double ay, double bx, double by,
-                                  float *restrict row, float *restrict least2)
+OJ_INLINE void oj_group_matrix_fill_row(const struct oj_group *g, double unit,
+                                        const struct oj_scaled_points *points,
+                                        double ax, double ay, double bx,
+                                        double by, float *restrict row,
+                                        float *restrict least2)
 {
     float sx = (float)((ax - g->place.cx) * unit);
     float sy = (float)((ay - g->place.cy) * unit);
@@ -184,20 +186,21 @@ OJ_INLINE void oj_matrix_fill_row(const struct oj_group *g, double unit,
     float len2 = dx * dx + dy * dy;
     float inverse = len2 > 1e-30f ? 1.0f / len2 : 0.0f;
     for (int i = 0; i < g->n; i += OJ_WIDE)
-        oj_matrix_measure16(points->x + i, points->y + i, sx, sy, dx, dy,
-                            inverse, row + i, least2 + i);
+        oj_group_matrix_measure16(points->x + i, points->y + i, sx, sy, dx, dy,
+                                  inverse, row + i, least2 + i);
 }
 
 /* Computes the squared distances of all points of the group to the candidates,
  * up to rounding, in s->matrix: a row of OJ_GROUP numbers per candidate, of
  * which the first g->n are used. Sets least2 to the minimum for each point.
  * Returns the unit and the error of the distances. */
-OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
-                                         const struct oj_nearest_scratch *s,
-                                         const struct oj_group *g,
-                                         float least2[OJ_GROUP])
+OJ_INLINE struct oj_scale
+oj_group_matrix_fill(const struct oj_segments *segments,
+                     const struct oj_nearest_scratch *s,
+                     const struct oj_group *g, float least2[OJ_GROUP])
 {
-    struct oj_scale scale = oj_scale_of_extent(oj_group_extent(segments, s, g));
+    struct oj_scale scale =
+        oj_group_scale_of_extent(oj_group_extent(segments, s, g));
     struct oj_scaled_points points;
     oj_group_scale_points(g, scale.inverse_unit, &points);
     for (int i = 0; i < OJ_GROUP; i++)
@@ -206,10 +209,10 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
     {
         int64_t slot = s->candidate[j];
         const struct oj_bundle *b = oj_slot_bundle(segments, slot);
-        int at = oj_slot_place(slot);
-        oj_matrix_fill_row(g, scale.inverse_unit, &points, b->ax[at], b->ay[at],
-                           b->bx[at], b->by[at], s->matrix + j * OJ_GROUP,
-                           least2);
+        int at = oj_slot_position_in_bundle(slot);
+        oj_group_matrix_fill_row(g, scale.inverse_unit, &points, b->ax[at],
+                                 b->ay[at], b->bx[at], b->by[at],
+                                 s->matrix + j * OJ_GROUP, least2);
     }
     return scale;
 }
@@ -217,9 +220,10 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
 /* Sets to NaN, which is within no limit, the distances between each point and
  * the candidates of the class that it excludes. Recomputes least2 without them.
  */
-OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
-                              const struct oj_nearest_scratch *s,
-                              const struct oj_group *g, float least2[OJ_GROUP])
+OJ_INLINE void oj_group_matrix_mask_excluded(const struct oj_segments *segments,
+                                             const struct oj_nearest_scratch *s,
+                                             const struct oj_group *g,
+                                             float least2[OJ_GROUP])
 {
     for (int i = 0; i < OJ_GROUP; i++)
         least2[i] = INFINITY;
@@ -242,8 +246,9 @@ OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
 
 /* Returns the points of the group that are within limit2 of the candidate of
  * this row, as a mask: bit i for point i. */
-OJ_INLINE uint32_t oj_matrix_points_within(const float *restrict row,
-                                           const float *restrict limit2, int n)
+OJ_INLINE uint32_t oj_group_matrix_points_within(const float *restrict row,
+                                                 const float *restrict limit2,
+                                                 int n)
 {
     static const uint32_t bit[OJ_GROUP] = {
         1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,
@@ -259,8 +264,8 @@ OJ_INLINE uint32_t oj_matrix_points_within(const float *restrict row,
     return close;
 }
 
-static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
-                                          struct oj_error *err)
+static inline oj_status oj_group_matrix_reserve(struct oj_nearest_scratch *s,
+                                                struct oj_error *err)
 {
     return oj_reserve(&s->matrix, 0, s->n_candidates * OJ_GROUP, &s->cap_matrix,
                       sizeof *s->matrix, err);
@@ -299,7 +304,7 @@ OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
         py[i] = g->y[p->point[i]];
         slot = s->candidate[p->candidate[i]];
         b = oj_slot_bundle(segments, slot);
-        at = oj_slot_place(slot);
+        at = oj_slot_position_in_bundle(slot);
         ax[i] = b->ax[at];
         ay[i] = b->ay[at];
         bx[i] = b->bx[at];

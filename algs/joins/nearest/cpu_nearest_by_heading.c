@@ -19,7 +19,7 @@
  * Source: ours. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
-#include "../../foundations/base/cpu_tree_walk.h"
+#include "../../foundations/base/cpu_packed_tree_walk.h"
 #include "../../foundations/kernels/oj_heading.h"
 #include "../../foundations/kernels/oj_segment.h"
 #include "../../geometry/rings/cpu_layer_segment_tree.h"
@@ -105,9 +105,9 @@ static uint32_t sectors_of_segment(double dx, double dy)
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes_headings(const struct oj_relation *relation,
-                          const struct oj_flat *join_side,
-                          const struct oj_flat *input)
+static int supports_joins_by_heading(const struct oj_relation *relation,
+                                     const struct oj_flat *join_side,
+                                     const struct oj_flat *input)
 {
     (void)join_side;
     return relation->heading.is_asked && oj_relation_is_by_distance(relation) &&
@@ -243,8 +243,8 @@ compare_boxes_with_reach(const struct oj_bundle *restrict b, double x, double y,
     }
 }
 
-static int does_segment_fit(const struct heading_row_search *s,
-                            const struct oj_bundle *b, int c)
+static int does_segment_fit_heading(const struct heading_row_search *s,
+                                    const struct oj_bundle *b, int c)
 {
     return oj_heading_fits(&s->range, b->bx[c] - b->ax[c], b->by[c] - b->ay[c]);
 }
@@ -258,7 +258,7 @@ static oj_status measure_bundle(struct heading_row_search *s, int32_t bundle,
     OJ_TRY(oj_row_poll_cancel(&s->self->shared, &s->worker->shared, err));
     for (int c = 0; c < OJ_BUNDLE; c++)
     {
-        if (beyond[c] <= 0.0 && does_segment_fit(s, b, c))
+        if (beyond[c] <= 0.0 && does_segment_fit_heading(s, b, c))
             OJ_TRY(measure_segment(s, (int64_t)bundle * OJ_BUNDLE + c, err));
     }
     return OJ_OK;
@@ -271,8 +271,8 @@ static oj_status measure_last_segment(struct heading_row_search *s,
 {
     const int64_t slot = s->worker->last_slot[s->sector];
     const struct oj_bundle *bundle = s->self->segments.bundle;
-    return slot >= 0 && does_segment_fit(s, &bundle[slot / OJ_BUNDLE],
-                                         (int)(slot % OJ_BUNDLE))
+    return slot >= 0 && does_segment_fit_heading(s, &bundle[slot / OJ_BUNDLE],
+                                                 (int)(slot % OJ_BUNDLE))
                ? measure_segment(s, slot, err)
                : OJ_OK;
 }
@@ -402,8 +402,9 @@ static oj_status answer_row(struct oj_row_index *shared,
     oj_ranking_start(s.ranking);
     OJ_TRY(search_row(&s, i, err));
     oj_ranking_finish(s.ranking);
-    return is_nearest ? oj_answers_add(worker->answers, s.row, s.ranking, err)
-                      : store_features_in_reach(&s, err);
+    return is_nearest
+               ? oj_answers_add_ranking(worker->answers, s.row, s.ranking, err)
+               : store_features_in_reach(&s, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */
@@ -424,7 +425,8 @@ static int first_vertex_of_row(const void *side, int64_t row, double *x,
 
 /* Returns a ranking that keeps all features of a row of a dwithin join, each
  * once, with its minimum distance. */
-static struct oj_ranking ranking_of_all(const struct oj_index_args *args)
+static struct oj_ranking
+make_ranking_of_all_features(const struct oj_index_args *args)
 {
     struct oj_ranking ranking =
         oj_ranking_make(&args->relation, args->tie_rank);
@@ -443,7 +445,7 @@ static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
         for (int i = 0; i <= N_SECTORS; i++)
             worker->last_slot[i] = -1;
         if (worker->in_reach.list == NULL)
-            worker->in_reach = ranking_of_all(&shared->args);
+            worker->in_reach = make_ranking_of_all_features(&shared->args);
     }
     OJ_TRY(oj_row_sort_input(
         shared, shared->input,
@@ -493,7 +495,7 @@ static oj_status build_heading_index(struct oj_index *wrapped,
 
 const struct oj_engine oj_cpu_nearest_by_heading = {
     .name = "segments whose direction fits a heading",
-    .takes = takes_headings,
+    .supports = supports_joins_by_heading,
     .index_size = sizeof(struct heading_index),
     .build = build_heading_index,
     .join = oj_row_join,

@@ -4,7 +4,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../foundations/base/oj_point_quadtree.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "cpu_nearest_search.h"
@@ -71,9 +71,9 @@ static void free_nearest_points_index(struct oj_index *wrapped)
 
 /* `run` lists n features with equal geometry hashes. Of those whose geometry
  * equals that of the first, sets marks[] to 1 for the ones that the rule of
- * ties keeps out of every answer (oj_equal_features_mark()), and to 0 for the
- * rest. Leaves the marks of features with another geometry unchanged. feature
- * [n] and is_needed [n] are scratch. */
+ * ties keeps out of every answer (oj_equal_features_mark_needed()), and to 0
+ * for the rest. Leaves the marks of features with another geometry unchanged.
+ * feature [n] and is_needed [n] are scratch. */
 static oj_status mark_equal_geometries_in_run(
     const struct oj_flat *flat, const struct oj_equal_features *of,
     const struct oj_keyed *run, int64_t n, int32_t *feature, uint8_t *is_needed,
@@ -86,7 +86,7 @@ static oj_status mark_equal_geometries_in_run(
             oj_flat_same_geometry(flat, run[0].value, flat, run[i].value))
             feature[n_equal++] = (int32_t)run[i].value;
     }
-    OJ_TRY(oj_equal_features_mark(of, n_equal, feature, is_needed, err));
+    OJ_TRY(oj_equal_features_mark_needed(of, n_equal, feature, is_needed, err));
     for (int64_t i = 0; i < n_equal; i++)
         marks[feature[i]] = !is_needed[i];
     return OJ_OK;
@@ -215,9 +215,9 @@ static oj_status build_nearest_points(struct oj_index *wrapped,
  * Other nearest joins visit the features of a row in order of distance
  * (cpu_distance_joins.c): with a minimum distance of 500 ft this is seven times
  * as fast. */
-static int takes_nearest_points(const struct oj_relation *relation,
-                                const struct oj_flat *join_side,
-                                const struct oj_flat *input)
+static int supports_nearest_of_points(const struct oj_relation *relation,
+                                      const struct oj_flat *join_side,
+                                      const struct oj_flat *input)
 {
     if (relation->metric != OJ_METRIC_PLANAR || join_side->max_distance != NULL)
         return 0;
@@ -290,8 +290,8 @@ static int class_excluded_by_point(const struct nearest_points_batch *b,
 /* Returns a key. Points with equal keys are searched together: they have one
  * -on class, and all exclude one large class, or all exclude some small class,
  * or all exclude none. */
-static uint64_t key_of_point(const struct nearest_points_batch *b,
-                             const struct oj_ordered_point *point)
+static uint64_t class_key_of_point(const struct nearest_points_batch *b,
+                                   const struct oj_ordered_point *point)
 {
     return (uint64_t)(uint32_t)class_of_point(b, point) * KINDS_LEFT_OUT +
            (uint64_t)class_excluded_by_point(b, point);
@@ -309,14 +309,15 @@ static oj_status sort_points_by_class(const struct nearest_points_batch *b,
     OJ_ROOM(s->class_key, 0, 2 * n, s->cap_class_key, err);
     OJ_ROOM(s->of_class, 0, n, s->cap_of_class, err);
     for (int64_t i = 0; i < n; i++)
-        s->class_key[i] = (struct oj_keyed){key_of_point(b, &point[i]), i};
+        s->class_key[i] =
+            (struct oj_keyed){class_key_of_point(b, &point[i]), i};
     *sorted = oj_radix_sort(s->class_key, s->class_key + n, n);
     for (int64_t i = 0; i < n; i++)
         s->of_class[i] = point[(*sorted)[i].value];
     return OJ_OK;
 }
 
-/* Finds and stores the pairs of n points with equal key_of_point(). */
+/* Finds and stores the pairs of n points with equal class_key_of_point(). */
 static oj_status join_points_of_class(const struct nearest_points_batch *b,
                                       int64_t n,
                                       const struct oj_ordered_point *point,
@@ -348,7 +349,8 @@ static oj_status join_points_of_class(const struct nearest_points_batch *b,
         !index->relation.exclude_self &&
         oj_filter_excludes_one_class(index, to->filter))
         without_filter.filter = NULL;
-    return oj_nearest_points(index, s, n, point, &among, &without_filter, err);
+    return oj_nearest_search_points(index, s, n, point, &among, &without_filter,
+                                    err);
 }
 
 /* Answers the points of a bucket class by class. */
@@ -386,8 +388,8 @@ static oj_status join_bucket(int64_t bucket, int thread, void *user,
     to.answers += thread;
     if (b->on_class != NULL || self->index.segments.large.n > 0)
         return join_points_by_class(b, n, order->point + first, s, &to, err);
-    return oj_nearest_points(&self->index, s, n, order->point + first, &all,
-                             &to, err);
+    return oj_nearest_search_points(&self->index, s, n, order->point + first,
+                                    &all, &to, err);
 }
 
 static oj_status join_points(struct nearest_points_batch *b, int64_t n,
@@ -421,7 +423,7 @@ static oj_status join_points(struct nearest_points_batch *b, int64_t n,
     return status;
 }
 
-static int has_mask(const struct nearest_points_batch *b)
+static int has_reach_mask(const struct nearest_points_batch *b)
 {
     return b->reach != NULL && b->reach->bit != NULL;
 }
@@ -448,7 +450,7 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
      * visited. */
     for (int64_t i = 0; i < n; i++)
     {
-        if (has_mask(b) || !has_point(input, i))
+        if (has_reach_mask(b) || !has_point(input, i))
         {
             out->join_row[i] = -1;
             out->measure[i] = NAN;
@@ -557,12 +559,12 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
     int64_t n_points = 0;
     for (int64_t i = 0; i < n; i++)
         n_points += has_point(input, i);
-    OJ_TRY(oj_pairs_fit(
+    OJ_TRY(oj_pair_budget_check(
         oj_most_pairs_of_batch(b->self->options.max_batch_pairs, n),
         n_points * k, err));
     OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
     OJ_TRY(oj_matches_grow(out, 0, n * k, err));
-    if (has_mask(b))
+    if (has_reach_mask(b))
         memset(out->join_row, 0xff, (size_t)(n * k) * sizeof *out->join_row);
     for (int64_t i = 0; n_points < n && i < n; i++)
     {
@@ -735,7 +737,7 @@ static const struct oj_engine_cost points_cost = {
 
 const struct oj_engine oj_cpu_nearest_points = {
     .name = "nearest segments of points",
-    .takes = takes_nearest_points,
+    .supports = supports_nearest_of_points,
     .index_size = sizeof(struct nearest_points_index),
     .build = build_nearest_points,
     .join = join_nearest_points,

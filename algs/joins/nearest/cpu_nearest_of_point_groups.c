@@ -88,8 +88,8 @@ static inline void oj_candidates_compact_by_feature(
         int64_t slot = s->candidate[i];
         float low = s->candidate_low[i];
         oj_candidate_move(s, n, i, 1);
-        n += oj_feature_bounds_keep(s, place, bound, segments->feature[slot],
-                                    low, &of);
+        n += oj_feature_bounds_may_need_segment(
+            s, place, bound, segments->feature[slot], low, &of);
     }
     s->n_candidates = n;
 }
@@ -120,9 +120,10 @@ OJ_INLINE oj_status oj_visit_bundle(
     else
         oj_bundle_measure(&segments->bundle[bundle], place, NULL, d2, low);
     if (chooses && !s->choice.is_all)
-        oj_choice_mask(segments, &s->choice, bundle, bound->keep, d2, low);
+        oj_choice_mask_segments(segments, &s->choice, bundle, bound->keep, d2,
+                                low);
     if (has_high)
-        oj_bundle_high(place, d2, high);
+        oj_bundle_upper_bounds(place, d2, high);
     oj_bound_tighten(segments, s, place, k, chooses, searches, bundle, d2,
                      bound);
     if (s->n_candidates + OJ_BUNDLE > s->cap_candidates)
@@ -332,13 +333,14 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
     for (int i = 0; i < g->n; i++)
     {
         int64_t n;
-        const int32_t *feature = oj_group_containing(s, g, i, &n);
+        const int32_t *feature =
+            oj_group_features_containing_point(s, g, i, &n);
         best->feature[i] = NO_FEATURE;
         int64_t n_taken = 0;
         for (int64_t k = 0; k < n; k++)
         {
             if (chooses &&
-                (!oj_choice_considers(&s->choice, feature[k]) ||
+                (!oj_choice_considers_feature(&s->choice, feature[k]) ||
                  (excludes &&
                   oj_excluded_class(&s->choice, feature[k]) == g->excluded[i])))
                 continue;
@@ -390,12 +392,13 @@ OJ_INLINE void measure_pairs_and_update_best(const struct oj_cpu_index *index,
 
 /* Adds the pairs of candidate j with the points of the group that are within
  * limit2 of it. */
-OJ_INLINE void add_close_pairs(const struct oj_nearest_scratch *s,
-                               const struct oj_group *g, const float *limit2,
-                               int32_t j, struct oj_group_pairs *p)
+OJ_INLINE void add_pairs_within_limit(const struct oj_nearest_scratch *s,
+                                      const struct oj_group *g,
+                                      const float *limit2, int32_t j,
+                                      struct oj_group_pairs *p)
 {
-    uint32_t close = oj_matrix_points_within(s->matrix + (int64_t)j * OJ_GROUP,
-                                             limit2, g->n);
+    uint32_t close = oj_group_matrix_points_within(
+        s->matrix + (int64_t)j * OJ_GROUP, limit2, g->n);
     for (; close != 0; close &= close - 1)
     {
         p->point[p->n] = __builtin_ctz(close);
@@ -412,11 +415,12 @@ OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
                                      struct group_best *best)
 {
     float least2[OJ_GROUP], limit2[OJ_GROUP];
-    struct oj_scale scale = oj_matrix_fill(&index->segments, s, g, least2);
+    struct oj_scale scale =
+        oj_group_matrix_fill(&index->segments, s, g, least2);
     struct oj_group_pairs pairs;
     int marks_ties = answer == NEAREST_TIES;
     if (answer == ONE_ALLOWED)
-        oj_matrix_mask(&index->segments, s, g, least2);
+        oj_group_matrix_mask_excluded(&index->segments, s, g, least2);
     pairs.n = 0;
     for (int i = 0; i < g->n; i++)
     {
@@ -429,7 +433,7 @@ OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
     /* measures all pairs whose order rounding may have changed */
     for (int32_t j = 0; j < s->n_candidates; j++)
     {
-        add_close_pairs(s, g, limit2, j, &pairs);
+        add_pairs_within_limit(s, g, limit2, j, &pairs);
         if (pairs.n > OJ_PAIRS_AT_ONCE)
             measure_pairs_and_update_best(index, s, g, marks_ties, &pairs,
                                           best);
@@ -437,7 +441,7 @@ OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
     measure_pairs_and_update_best(index, s, g, marks_ties, &pairs, best);
 }
 
-/* State of a call of oj_nearest_points(). */
+/* State of a call of oj_nearest_search_points(). */
 struct nearest_search
 {
     const struct oj_cpu_index *index;
@@ -456,7 +460,7 @@ struct nearest_search
 };
 
 /* Returns the number of features that lists hold before they are sorted. */
-static int64_t features_to_list(const struct nearest_search *search)
+static int64_t count_features_to_list(const struct nearest_search *search)
 {
     return search->lists_all_within ? OJ_EVERY_PAIR : search->k;
 }
@@ -542,9 +546,9 @@ struct point_pairs
 
 /* Returns the number of pairs at which the sorted list of a point is cut. If
  * pairs are filtered, all that were found remain, and the filter cuts them. */
-static int64_t features_to_keep(const struct nearest_search *search)
+static int64_t count_features_to_keep(const struct nearest_search *search)
 {
-    return search->is_filtered ? features_to_list(search) : search->k;
+    return search->is_filtered ? count_features_to_list(search) : search->k;
 }
 
 /* Sorts the n > OJ_FEW_PAIRS pairs of a point by a ranking, and keeps the first
@@ -556,7 +560,7 @@ static oj_status rank_many_pairs_of_point(struct nearest_search *search,
 {
     struct oj_group_features *f = &search->s->features;
     struct oj_ranking *ranking = &search->s->ranking;
-    ranking->k = features_to_keep(search);
+    ranking->k = count_features_to_keep(search);
     ranking->max_distance = INFINITY;
     oj_ranking_start(ranking);
     for (int64_t i = first; i < first + n; i++)
@@ -583,7 +587,7 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
 {
     struct oj_group_features *f = &search->s->features;
     int64_t first = f->offset[i], n = f->end[i] - first;
-    int64_t k = features_to_keep(search);
+    int64_t k = count_features_to_keep(search);
     const int32_t *of = f->pair_of + first;
     if (search->k == OJ_EVERY_PAIR || n < 2)
     {
@@ -703,9 +707,9 @@ static struct point_pairs filter_pairs(const struct nearest_search *search,
     return (struct point_pairs){kept, feature, distance};
 }
 
-static oj_status add_open_point(struct oj_nearest_scratch *s,
-                                const struct oj_ordered_point *point,
-                                struct oj_error *err)
+static oj_status add_point_to_retry(struct oj_nearest_scratch *s,
+                                    const struct oj_ordered_point *point,
+                                    struct oj_error *err)
 {
     OJ_ROOM(s->open, s->n_open, s->n_open + 1, s->cap_open, err);
     s->open[s->n_open++] = *point;
@@ -725,9 +729,9 @@ static oj_status store_filtered_pairs(struct nearest_search *search,
         filter_pairs(search, row, (int32_t *)(uintptr_t)found->feature,
                      (double *)(uintptr_t)found->distance, found->n);
     if (pairs.n < search->index->relation.k &&
-        found->n >= features_to_list(search) &&
+        found->n >= count_features_to_list(search) &&
         search->k < search->s->choice.n_features)
-        return add_open_point(search->s, point, err);
+        return add_point_to_retry(search->s, point, err);
     if (to->ones == NULL)
         return store_pairs(to, row, &pairs, err);
     store_one_pair(to, row, pairs.n, &pairs);
@@ -745,17 +749,17 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
     float least2[OJ_GROUP], limit2[OJ_GROUP];
     double reach[OJ_GROUP];
     struct oj_scale scale;
-    int64_t k = features_to_list(search);
+    int64_t k = count_features_to_list(search);
     OJ_TRY(oj_group_features_list(&index->segments, index->tie_rank, s, g, k,
                                   err));
-    OJ_TRY(oj_matrix_reserve(s, err));
-    scale = oj_matrix_fill(&index->segments, s, g, least2);
-    oj_group_features_fill(s, g);
-    oj_group_features_kth(s, g, k, limit2);
+    OJ_TRY(oj_group_matrix_reserve(s, err));
+    scale = oj_group_matrix_fill(&index->segments, s, g, least2);
+    oj_group_features_compute_least2(s, g);
+    oj_group_features_kth_least2(s, g, k, limit2);
     for (int i = 0; i < g->n; i++)
         reach[i] = reach_of_point(search, &g->point[i]);
     oj_group_limits_widen(&scale, g->n, reach, limit2);
-    oj_group_features_close(s, g, limit2);
+    oj_group_features_mark_near(s, g, limit2);
     return oj_group_features_measure(&index->segments, s, g, &scale, reach,
                                      limit2, err);
 }
@@ -774,7 +778,7 @@ OJ_INLINE struct oj_carried_segment carried_segment_of_candidate(
                                            carry->y, distance};
     slot = s->candidate[candidate];
     b = oj_slot_bundle(segments, slot);
-    at = oj_slot_place(slot);
+    at = oj_slot_position_in_bundle(slot);
     return (struct oj_carried_segment){b->ax[at], b->ay[at], b->bx[at],
                                        b->by[at], distance};
 }
@@ -821,7 +825,8 @@ OJ_INLINE oj_status store_listed_pairs(struct nearest_search *search,
                                        const struct oj_group *g,
                                        uint32_t marked, struct oj_error *err)
 {
-    int carries = search->k > 1 && features_to_list(search) != OJ_EVERY_PAIR &&
+    int carries = search->k > 1 &&
+                  count_features_to_list(search) != OJ_EVERY_PAIR &&
                   search->s->choice.filter == NULL;
     for (int i = 0; i < g->n; i++)
     {
@@ -938,24 +943,25 @@ OJ_INLINE int find_few_within(const struct nearest_search *search,
     for (int i = 0; i < g->n; i++)
     {
         int64_t n;
-        const int32_t *feature = oj_group_containing(s, g, i, &n);
+        const int32_t *feature =
+            oj_group_features_containing_point(s, g, i, &n);
         w->n[i] = 0;
         for (int64_t k = 0; k < n && reach[i] >= 0.0; k++)
         {
-            if (!chooses || oj_choice_considers(&s->choice, feature[k]))
+            if (!chooses || oj_choice_considers_feature(&s->choice, feature[k]))
                 fits &= add_feature_within(index, w, i, feature[k], 0.0);
         }
     }
     if (s->n_candidates == 0)
         return fits;
-    scale = oj_matrix_fill(&index->segments, s, g, least2);
+    scale = oj_group_matrix_fill(&index->segments, s, g, least2);
     for (int i = 0; i < OJ_GROUP; i++)
         limit2[i] = INFINITY;
     oj_group_limits_widen(&scale, g->n, reach, limit2);
     pairs.n = 0;
     for (int32_t j = 0; j < s->n_candidates && fits; j++)
     {
-        add_close_pairs(s, g, limit2, j, &pairs);
+        add_pairs_within_limit(s, g, limit2, j, &pairs);
         if (pairs.n > OJ_PAIRS_AT_ONCE)
             fits = measure_pairs_within(search, g, reach, &pairs, w);
     }
@@ -1154,22 +1160,23 @@ OJ_INLINE void find_few_nearest(const struct nearest_search *search,
     for (int i = 0; i < g->n && s->cells->n_sets > 0; i++)
     {
         int64_t n;
-        const int32_t *feature = oj_group_containing(s, g, i, &n);
+        const int32_t *feature =
+            oj_group_features_containing_point(s, g, i, &n);
         for (int64_t j = 0; j < n && reach[i] >= 0.0; j++)
         {
-            if (!chooses || oj_choice_considers(&s->choice, feature[j]))
+            if (!chooses || oj_choice_considers_feature(&s->choice, feature[j]))
                 add_feature_nearest(index, w, i, k, feature[j], 0.0, -1);
         }
     }
     if (s->n_candidates == 0)
         return;
-    scale = oj_matrix_fill(&index->segments, s, g, least2);
+    scale = oj_group_matrix_fill(&index->segments, s, g, least2);
     find_kth_by_features(&index->segments, s, g, k, w, limit2);
     oj_group_limits_widen(&scale, g->n, reach, limit2);
     pairs.n = 0;
     for (int32_t j = 0; j < s->n_candidates; j++)
     {
-        add_close_pairs(s, g, limit2, j, &pairs);
+        add_pairs_within_limit(s, g, limit2, j, &pairs);
         if (pairs.n > OJ_PAIRS_AT_ONCE)
             measure_pairs_nearest(search, g, reach, &pairs, w);
     }
@@ -1205,7 +1212,7 @@ OJ_INLINE oj_status answer_few_nearest_of_group(struct nearest_search *search,
     struct oj_nearest_scratch *s = search->s;
     struct group_nearest w;
     double reach[OJ_GROUP];
-    OJ_TRY(oj_matrix_reserve(s, err));
+    OJ_TRY(oj_group_matrix_reserve(s, err));
     for (int i = 0; i < g->n; i++)
         reach[i] = reach_of_point(search, &g->point[i]);
     find_few_nearest(search, g, chooses, reach, &w);
@@ -1264,23 +1271,23 @@ OJ_INLINE oj_status store_nearest(struct nearest_search *search,
 }
 
 /* Returns the estimated number of features in the answer of a point. */
-OJ_INLINE int64_t expected_features(const struct nearest_search *search,
-                                    enum nearest_answer answer)
+OJ_INLINE int64_t estimate_features_of_answer(
+    const struct nearest_search *search, enum nearest_answer answer)
 {
     if (answer != NEAREST_LISTED && answer != FEW_NEAREST)
         return 1;
-    return features_to_list(search) == OJ_EVERY_PAIR ? search->s->expected
-                                                     : search->k;
+    return count_features_to_list(search) == OJ_EVERY_PAIR ? search->s->expected
+                                                           : search->k;
 }
 
 /* Returns the number of features to find for each point. */
-OJ_INLINE int64_t features_to_find(const struct nearest_search *search,
-                                   enum nearest_answer answer)
+OJ_INLINE int64_t count_features_to_find(const struct nearest_search *search,
+                                         enum nearest_answer answer)
 {
     if (answer == FEW_WITHIN)
         return OJ_EVERY_PAIR;
     return answer == NEAREST_LISTED || answer == FEW_NEAREST
-               ? features_to_list(search)
+               ? count_features_to_list(search)
                : 1;
 }
 
@@ -1293,13 +1300,13 @@ OJ_INLINE oj_status answer_few_within(struct nearest_search *search,
     struct oj_nearest_scratch *s = search->s;
     struct group_within within;
     double reach[OJ_GROUP];
-    OJ_TRY(oj_matrix_reserve(s, err));
+    OJ_TRY(oj_group_matrix_reserve(s, err));
     for (int i = 0; i < g->n; i++)
         reach[i] = reach_of_point(search, &g->point[i]);
     if (find_few_within(search, g, chooses, reach, &within))
         return store_few_within(search, g, &within, err);
     for (int i = 0; i < g->n; i++)
-        OJ_TRY(add_open_point(s, &g->point[i], err));
+        OJ_TRY(add_point_to_retry(s, &g->point[i], err));
     return OJ_OK;
 }
 
@@ -1349,7 +1356,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     const struct oj_cpu_index *index = search->index;
     struct oj_nearest_scratch *s = search->s;
     struct group_best best;
-    int64_t k = features_to_find(search, answer);
+    int64_t k = count_features_to_find(search, answer);
     double cap = greatest_reach(search, g->n, g->point), within = INFINITY;
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     if (answer == ONE_ALLOWED)
@@ -1368,7 +1375,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     OJ_TRY(oj_collect_candidates(
         &index->segments, s, &g->place, k, chooses,
         answer == NEAREST_TIES || answer == NEAREST_LISTED,
-        expected_features(search, answer), cap, within, err));
+        estimate_features_of_answer(search, answer), cap, within, err));
     if (s->too_many)
         return OJ_OK;
     if (s->timings)
@@ -1377,7 +1384,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         prefetch_lists(search, g);
     if (answer <= NEAREST_TIES)
     {
-        OJ_TRY(oj_matrix_reserve(s, err));
+        OJ_TRY(oj_group_matrix_reserve(s, err));
         find_nearest_of_group(index, s, g, answer, &best);
         OJ_TRY(store_nearest(search, g, &best, answer == NEAREST_TIES, err));
     }
@@ -1389,7 +1396,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     {
         OJ_TRY(list_pairs_of_group(search, g, err));
         if (search->k > 1 && k != OJ_EVERY_PAIR && s->choice.filter == NULL)
-            OJ_TRY(oj_group_features_carry(&index->segments, s, g, err));
+            OJ_TRY(oj_group_features_store_carry(&index->segments, s, g, err));
         OJ_TRY(store_listed_pairs(search, g, UINT32_MAX, err));
         s->expected = s->features.offset[g->n] / g->n;
         s->n_within += s->features.offset[g->n];
@@ -1410,7 +1417,7 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
 {
     struct oj_nearest_scratch *s = search->s;
     double base = s->limit_base;
-    int64_t wanted = expected_features(search, answer);
+    int64_t wanted = estimate_features_of_answer(search, answer);
     if (answer == NEAREST_LISTED)
         oj_size_limit_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
                             24 + 3 * wanted, base);
@@ -1509,16 +1516,16 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
         double cap = greatest_reach(search, taken, point + at);
         int64_t n_within = s->n_within, expected, few, many;
         search->lists_all_within = may_list_all_within(search, answer, cap);
-        expected = expected_features(search, answer);
+        expected = estimate_features_of_answer(search, answer);
         few = answer <= NEAREST_TIES ? 24 : 64 + 3 * expected;
         many = answer <= NEAREST_TIES ? 96 : 256 + 8 * expected;
         if (chooses)
             s->choice.row = input_row_of_point(search->to, point + at);
         if (answer == ONE_ALLOWED)
             leave_out_common_class(search, taken, point + at);
-        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch,
-                                features_to_find(search, answer), chooses,
-                                expected, cap, err));
+        OJ_TRY(oj_patch_find_bundles(&index->segments, s, &patch,
+                                     count_features_to_find(search, answer),
+                                     chooses, expected, cap, err));
         if (search->lists_all_within &&
             (s->too_many || s->near_bundles.n > OJ_MANY_BOXES_WITHIN))
         {
@@ -1530,7 +1537,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
             most = (taken + 1) / 2;
             continue;
         }
-        OJ_TRY(oj_patch_containing(s, taken, point + at, err));
+        OJ_TRY(oj_patch_find_containing_features(s, taken, point + at, err));
         prefetch_rows(search, taken, point + at);
         OJ_TRY(answer_patch(search, taken, point + at, answer, chooses, err));
         if (answer == NEAREST_LISTED && search->k != OJ_EVERY_PAIR)
@@ -1560,8 +1567,9 @@ answer_one_nearest_of_class(struct nearest_search *search, int64_t n,
 }
 
 OJ_CLONES static oj_status
-answer_one_allowed(struct nearest_search *search, int64_t n,
-                   const struct oj_ordered_point *point, struct oj_error *err)
+answer_one_nearest_not_excluded(struct nearest_search *search, int64_t n,
+                                const struct oj_ordered_point *point,
+                                struct oj_error *err)
 {
     return answer_points(search, n, point, ONE_ALLOWED, 1, err);
 }
@@ -1575,8 +1583,9 @@ answer_nearest_ties(struct nearest_search *search, int64_t n,
 }
 
 OJ_CLONES static oj_status
-answer_with_lists(struct nearest_search *search, int64_t n,
-                  const struct oj_ordered_point *point, struct oj_error *err)
+answer_nearest_with_lists(struct nearest_search *search, int64_t n,
+                          const struct oj_ordered_point *point,
+                          struct oj_error *err)
 {
     return answer_points(search, n, point, NEAREST_LISTED,
                          !search->s->choice.is_all, err);
@@ -1612,7 +1621,7 @@ static oj_status answer_k_nearest(struct nearest_search *search, int64_t n,
     return search->k <= OJ_MOST_FEW &&
                    search->index->relation.ties != OJ_TIES_ALL
                ? answer_few_nearest(search, n, point, err)
-               : answer_with_lists(search, n, point, err);
+               : answer_nearest_with_lists(search, n, point, err);
 }
 
 /* --- filtered pairs -------------------------------------------------------
@@ -1657,8 +1666,8 @@ static void adapt_features_to_find(struct nearest_search *search, int64_t n,
 
 /* Answers the open points again, with the present search->k and choice of
  * segments. */
-static oj_status answer_open_points(struct nearest_search *search,
-                                    struct oj_error *err)
+static oj_status retry_open_points(struct nearest_search *search,
+                                   struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     struct oj_ordered_point *point = s->open;
@@ -1686,7 +1695,7 @@ static oj_status answer_all_within(struct nearest_search *search, int64_t n,
         s->n_within = s->n_open = 0;
         OJ_TRY(answer_few_within_reach(search, end - at, point + at, err));
         if (s->n_open > 0)
-            OJ_TRY(answer_open_points(search, err));
+            OJ_TRY(retry_open_points(search, err));
         s->has_many_within = s->n_within >= OJ_MANY_WITHIN * (end - at);
         at = end;
         run *= 2;
@@ -1694,13 +1703,13 @@ static oj_status answer_all_within(struct nearest_search *search, int64_t n,
     if (at == n)
         return OJ_OK;
     s->n_within = 0;
-    OJ_TRY(answer_with_lists(search, n - at, point + at, err));
+    OJ_TRY(answer_nearest_with_lists(search, n - at, point + at, err));
     s->has_many_within = s->n_within >= OJ_MANY_WITHIN * (n - at);
     return OJ_OK;
 }
 
-static oj_status answer_open_points_one_by_one(struct nearest_search *search,
-                                               struct oj_error *err)
+static oj_status retry_open_points_one_by_one(struct nearest_search *search,
+                                              struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     double patch_limit = s->patch_limit, group_limit = s->group_limit;
@@ -1708,15 +1717,16 @@ static oj_status answer_open_points_one_by_one(struct nearest_search *search,
     s->choice.filter = search->to->filter;
     s->choice.is_all = 0;
     search->k = k < n ? k : n;
-    OJ_TRY(answer_open_points(search, err));
+    OJ_TRY(retry_open_points(search, err));
     s->patch_limit = patch_limit;
     s->group_limit = group_limit;
     return OJ_OK;
 }
 
-static oj_status answer_with_filter(struct nearest_search *search, int64_t n,
-                                    const struct oj_ordered_point *point,
-                                    struct oj_error *err)
+static oj_status
+answer_nearest_with_filter(struct nearest_search *search, int64_t n,
+                           const struct oj_ordered_point *point,
+                           struct oj_error *err)
 {
     struct oj_nearest_scratch *s = search->s;
     int64_t least;
@@ -1731,9 +1741,9 @@ static oj_status answer_with_filter(struct nearest_search *search, int64_t n,
     {
         int64_t most = max_features_to_find(search);
         search->k = 2 * search->k < most ? 2 * search->k : most;
-        OJ_TRY(answer_open_points(search, err));
+        OJ_TRY(retry_open_points(search, err));
     }
-    return s->n_open > 0 ? answer_open_points_one_by_one(search, err) : OJ_OK;
+    return s->n_open > 0 ? retry_open_points_one_by_one(search, err) : OJ_OK;
 }
 
 /* --- points --------------------------------------------------------------- */
@@ -1788,12 +1798,12 @@ static void choose_segments(const struct oj_cpu_index *index,
     s->limit_base = base;
 }
 
-oj_status oj_nearest_points(const struct oj_cpu_index *index,
-                            struct oj_nearest_scratch *s, int64_t n,
-                            const struct oj_ordered_point *point,
-                            const struct oj_nearest_among *among,
-                            const struct oj_nearest_output *to,
-                            struct oj_error *err)
+oj_status oj_nearest_search_points(const struct oj_cpu_index *index,
+                                   struct oj_nearest_scratch *s, int64_t n,
+                                   const struct oj_ordered_point *point,
+                                   const struct oj_nearest_among *among,
+                                   const struct oj_nearest_output *to,
+                                   struct oj_error *err)
 {
     const struct oj_relation *relation = &index->relation;
     struct nearest_search search = {.index = index,
@@ -1818,7 +1828,7 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
     {
         s->choice.excludes = 1;
         s->choice.excluded = index->exclude_class;
-        return answer_one_allowed(&search, n, point, err);
+        return answer_one_nearest_not_excluded(&search, n, point, err);
     }
     if (s->own == NULL)
     {
@@ -1828,7 +1838,7 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
     if (search.k == OJ_EVERY_PAIR)
         return answer_all_within(&search, n, point, err);
     if (search.is_filtered)
-        return answer_with_filter(&search, n, point, err);
+        return answer_nearest_with_filter(&search, n, point, err);
     return relation->k == 1 ? answer_nearest_ties(&search, n, point, err)
                             : answer_k_nearest(&search, n, point, err);
 }

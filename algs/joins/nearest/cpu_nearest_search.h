@@ -10,8 +10,8 @@
 #ifndef CPU_NEAREST_SEARCH_H
 #define CPU_NEAREST_SEARCH_H
 
-#include "../../foundations/base/cpu_spatial_order.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/cpu_morton_order.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../foundations/relation/oj_relation.h"
 #include "../../geometry/rings/cpu_layer_segment_tree.h"
 #include "../../pairs/selection/oj_answer_ranking.h"
@@ -239,7 +239,7 @@ struct oj_nearest_scratch
     int too_many; /**< 1: the search was stopped because it found too many boxes
                        or candidates; the caller retries with fewer points */
     int64_t cap_matrix;
-    float *matrix;            /**< see oj_matrix_fill() */
+    float *matrix;            /**< see oj_group_matrix_fill() */
     int64_t n_best, cap_best; /**< length of the list of the features that are
                                    nearest to the centre so far; used for k >
                                    1 */
@@ -323,13 +323,11 @@ oj_filter_excludes_one_class(const struct oj_cpu_index *index,
  * If pairs are filtered, more than k features are found and tested with the
  * filter from the nearest on. Points for which too few pass are searched again
  * for more features. */
-OJ_MUST_USE oj_status oj_nearest_points(const struct oj_cpu_index *index,
-                                        struct oj_nearest_scratch *scratch,
-                                        int64_t n,
-                                        const struct oj_ordered_point *point,
-                                        const struct oj_nearest_among *among,
-                                        const struct oj_nearest_output *output,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_nearest_search_points(
+    const struct oj_cpu_index *index, struct oj_nearest_scratch *scratch,
+    int64_t n, const struct oj_ordered_point *point,
+    const struct oj_nearest_among *among,
+    const struct oj_nearest_output *output, struct oj_error *err);
 
 void oj_nearest_scratch_free(struct oj_nearest_scratch *scratch);
 

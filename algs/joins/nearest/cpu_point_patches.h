@@ -23,7 +23,7 @@
 #define CPU_POINT_PATCHES_H
 
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../foundations/base/cpu_tree_walk.h"
+#include "../../foundations/base/cpu_packed_tree_walk.h"
 #include "cpu_nearest_search.h"
 
 #include <string.h>
@@ -102,7 +102,7 @@ oj_slot_bundle(const struct oj_segments *segments, int64_t slot)
     return &segments->bundle[(uint64_t)slot / OJ_BUNDLE];
 }
 
-OJ_INLINE int oj_slot_place(int64_t slot)
+OJ_INLINE int oj_slot_position_in_bundle(int64_t slot)
 {
     return (int)((uint64_t)slot % OJ_BUNDLE);
 }
@@ -282,8 +282,9 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
 
 /* Computes upper bounds of the distance of each segment from any point of the
  * box, in single precision and rounded up. */
-OJ_INLINE void oj_bundle_high(const struct oj_points_box *place,
-                              const double *restrict d2, float *restrict high)
+OJ_INLINE void oj_bundle_upper_bounds(const struct oj_points_box *place,
+                                      const double *restrict d2,
+                                      float *restrict high)
 {
     double h = place->h * (1.0 + 1e-6);
     OJ_EIGHT high[c] = (float)(sqrt(d2[c]) * (1.0 + 1e-6) + h);
@@ -318,9 +319,9 @@ OJ_INLINE int oj_choice_skips_node(const struct oj_segment_choice *choice,
  * d2 to INFINITY and their `low` to NAN. The filter is expensive, so it is
  * tested only for segments within the bound `keep`. */
 static __attribute__((noinline, unused)) void
-oj_choice_mask(const struct oj_segments *segments,
-               const struct oj_segment_choice *choice, int64_t bundle,
-               float keep, double *d2, float *low)
+oj_choice_mask_segments(const struct oj_segments *segments,
+                        const struct oj_segment_choice *choice, int64_t bundle,
+                        float keep, double *d2, float *low)
 {
     for (int i = 0; i < OJ_BUNDLE; i++)
     {
@@ -342,8 +343,9 @@ oj_choice_mask(const struct oj_segments *segments,
 /* Returns 1 if the search considers a feature that contains a point. A class
  * without segments has an empty range of slots, so its features are not
  * considered. */
-OJ_INLINE int oj_choice_considers(const struct oj_segment_choice *choice,
-                                  int32_t feature)
+OJ_INLINE int
+oj_choice_considers_feature(const struct oj_segment_choice *choice,
+                            int32_t feature)
 {
     return (choice->class_of == NULL ||
             (choice->end > choice->first &&
@@ -357,8 +359,8 @@ OJ_INLINE int oj_choice_considers(const struct oj_segment_choice *choice,
 /* Returns the maximum distance of any point of the box from a segment. It
  * occurs at a corner, because the distance is convex. */
 OJ_INLINE double
-oj_place_farthest_from_segment(const struct oj_points_box *place,
-                               const struct oj_bundle *b, int at)
+oj_points_box_max_segment_distance(const struct oj_points_box *place,
+                                   const struct oj_bundle *b, int at)
 {
     double ax = b->ax[at], ay = b->ay[at];
     double dx = b->bx[at] - ax, dy = b->by[at] - ay;
@@ -453,8 +455,8 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
             of = -1;
         if (of == bound->least_class && of >= 0 && !(d2[i] < bound->least2))
             continue;
-        within =
-            oj_place_farthest_from_segment(place, &segments->bundle[bundle], i);
+        within = oj_points_box_max_segment_distance(
+            place, &segments->bundle[bundle], i);
         if (of < 0 || !(d2[i] < bound->least2))
         {
             bound->other2 = d2[i];
@@ -497,7 +499,7 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
         bound->least2 = least2;
         while (d2[nearest] != least2)
             nearest++;
-        within = oj_place_farthest_from_segment(
+        within = oj_points_box_max_segment_distance(
             place, &segments->bundle[bundle], nearest);
     }
     else
@@ -545,9 +547,9 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
 
 /* Sets the bounds of corners from the features of the last point. Returns their
  * maximum. */
-OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,
-                                  const struct oj_points_box *place,
-                                  struct oj_bound *bound)
+OJ_INLINE double oj_bound_set_corners(const struct oj_nearest_carry *carry,
+                                      const struct oj_points_box *place,
+                                      struct oj_bound *bound)
 {
     const double px[OJ_CORNERS] = {place->box.x0, place->box.x1, place->box.x0,
                                    place->box.x1};
@@ -678,7 +680,7 @@ OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
     dx = fabs(s->carry.x - place->cx) + place->hx;
     dy = fabs(s->carry.y - place->cy) + place->hy;
     far = sqrt(dx * dx + dy * dy);
-    within = oj_bound_corners(&s->carry, place, bound);
+    within = oj_bound_set_corners(&s->carry, place, bound);
     if (within < bound->within)
         oj_bound_set(bound, tree, within);
     return !(far <= 2.0 * s->carry.distance + 4.0 * place->h);
@@ -708,10 +710,10 @@ static inline void oj_feature_bounds_begin(struct oj_nearest_scratch *s)
 /* Returns the distance from the box of the place within which segments of the
  * feature may be needed: the smaller one of the feature's own bound and that of
  * the search. */
-OJ_INLINE double oj_feature_bounds_within(const struct oj_nearest_scratch *s,
-                                          const struct oj_points_box *place,
-                                          const struct oj_bound *bound,
-                                          int32_t feature)
+OJ_INLINE double
+oj_feature_bounds_max_distance(const struct oj_nearest_scratch *s,
+                               const struct oj_points_box *place,
+                               const struct oj_bound *bound, int32_t feature)
 {
     double within = sqrt(oj_feature_bounds_least2(s->own, feature)) + place->h;
     within = within * (1.0 + 1e-12) + bound->slack;
@@ -729,15 +731,15 @@ struct oj_feature_keep_limit
 /* Returns 1 if a segment of feature, at a distance of at least low, may be
  * needed. *of is the limit of the feature of the last call; it is replaced if
  * feature is another one. */
-OJ_INLINE int oj_feature_bounds_keep(const struct oj_nearest_scratch *s,
-                                     const struct oj_points_box *place,
-                                     const struct oj_bound *bound,
-                                     int32_t feature, float low,
-                                     struct oj_feature_keep_limit *of)
+OJ_INLINE int oj_feature_bounds_may_need_segment(
+    const struct oj_nearest_scratch *s, const struct oj_points_box *place,
+    const struct oj_bound *bound, int32_t feature, float low,
+    struct oj_feature_keep_limit *of)
 {
     if (feature != of->feature)
     {
-        double within = oj_feature_bounds_within(s, place, bound, feature);
+        double within =
+            oj_feature_bounds_max_distance(s, place, bound, feature);
         of->feature = feature;
         of->keep = oj_bound_keep_limit(within, bound->slack);
     }
@@ -774,7 +776,8 @@ OJ_INLINE void oj_front_put(struct oj_front *front, int64_t at,
 
 /* Returns a mask of the boxes of a node that are within reach2: bit c for box
  * c. */
-OJ_INLINE uint32_t oj_boxes_within(const float *restrict d2, float reach2)
+OJ_INLINE uint32_t oj_boxes_mask_within_reach(const float *restrict d2,
+                                              float reach2)
 {
     static const uint32_t bit[OJ_FANOUT] = {1u << 0, 1u << 1, 1u << 2, 1u << 3,
                                             1u << 4, 1u << 5, 1u << 6, 1u << 7};
@@ -800,7 +803,7 @@ OJ_INLINE void oj_front_compact(struct oj_front *front, float reach2)
 }
 
 /* Fills up the last block with infinitely distant boxes. */
-OJ_INLINE void oj_front_finish(struct oj_front *front)
+OJ_INLINE void oj_front_pad_last_block(struct oj_front *front)
 {
     static const struct oj_tree_node nowhere = {
         {INFINITY}, {INFINITY}, {-INFINITY}, {-INFINITY}};
@@ -811,8 +814,9 @@ OJ_INLINE void oj_front_finish(struct oj_front *front)
 /* Sets s->containing to the features whose polygons contain the n points of the
  * patch. */
 static inline oj_status
-oj_patch_containing(struct oj_nearest_scratch *s, int n,
-                    const struct oj_ordered_point *point, struct oj_error *err)
+oj_patch_find_containing_features(struct oj_nearest_scratch *s, int n,
+                                  const struct oj_ordered_point *point,
+                                  struct oj_error *err)
 {
     double x[OJ_PATCH], y[OJ_PATCH];
     if (s->cells->n_sets == 0)
@@ -830,11 +834,12 @@ oj_patch_containing(struct oj_nearest_scratch *s, int n,
  * for its k nearest features within cap. If they are too many, sets s->too_many
  * to 1 instead. chooses is 0 if every row considers all segments; expected is
  * the estimated number of features per point. */
-OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
-                                     struct oj_nearest_scratch *s,
-                                     const struct oj_points_box *patch,
-                                     int64_t k, int chooses, int64_t expected,
-                                     double cap, struct oj_error *err)
+OJ_INLINE oj_status oj_patch_find_bundles(const struct oj_segments *segments,
+                                          struct oj_nearest_scratch *s,
+                                          const struct oj_points_box *patch,
+                                          int64_t k, int chooses,
+                                          int64_t expected, double cap,
+                                          struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
@@ -893,7 +898,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                                                         (int64_t)bundle + 1);
             d2[c] = is_looked_at ? d2[c] : INFINITY;
         }
-        within = oj_boxes_within(d2, bound.reach2);
+        within = oj_boxes_mask_within_reach(d2, bound.reach2);
         /* The bundles are not in the cache: prefetches all of them at once. */
         for (uint32_t bits = within; bits != 0; bits &= bits - 1)
         {
@@ -914,8 +919,8 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                 oj_bundle_measure(&segments->bundle[bundle], patch, NULL,
                                   from_centre2, low);
                 if (!is_all)
-                    oj_choice_mask(segments, &s->choice, bundle, bound.keep,
-                                   from_centre2, low);
+                    oj_choice_mask_segments(segments, &s->choice, bundle,
+                                            bound.keep, from_centre2, low);
                 oj_bound_tighten(segments, s, patch, k, chooses, 1, bundle,
                                  from_centre2, &bound);
             }
@@ -932,7 +937,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         }
     }
     oj_front_compact(front, bound.reach2);
-    oj_front_finish(front);
+    oj_front_pad_last_block(front);
     return OJ_OK;
 }
 

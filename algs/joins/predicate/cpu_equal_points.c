@@ -381,9 +381,9 @@ static oj_status count_equal_attributes(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-static int takes_equal_points(const struct oj_relation *relation,
-                              const struct oj_flat *join_side,
-                              const struct oj_flat *input)
+static int supports_equal_points_join(const struct oj_relation *relation,
+                                      const struct oj_flat *join_side,
+                                      const struct oj_flat *input)
 {
     return oj_relation_pairs_equal_points(relation) &&
            oj_flat_is_points(join_side) &&
@@ -395,7 +395,7 @@ static const struct oj_engine_cost points_cost = {.vertex_s = 30e-9,
 
 const struct oj_engine oj_cpu_equal_points = {
     .name = "equal points by hash",
-    .takes = takes_equal_points,
+    .supports = supports_equal_points_join,
     .index_size = sizeof(struct equal_points_index),
     .build = build_equal_points,
     .join = oj_row_join,
@@ -406,7 +406,7 @@ const struct oj_engine oj_cpu_equal_points = {
 
 const struct oj_engine oj_cpu_equal_attributes = {
     .name = "equal attributes by hash",
-    .takes = oj_pair_filter_takes_equal_attributes,
+    .supports = oj_pair_filter_supports_attributes_join,
     .index_size = sizeof(struct equal_points_index),
     .build = build_equal_points,
     .join = join_equal_attributes,

@@ -193,7 +193,7 @@ static enum decision decide_lines_or_polygons_inside(const struct oj_shape *a,
 {
     enum oj_location window =
         oj_box_intersects(&a->box, &b->box)
-            ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
+            ? oj_shape_grid_locate_box(oj_shape_edge_grid(b), b, &a->box)
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
         return decision_yes_or_no(window == OJ_INSIDE);
@@ -362,7 +362,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     enum oj_op op = relation->op;
     enum inside how;
     if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
-        return decision_yes_or_no(oj_shapes_meet(a, b, needs) ==
+        return decision_yes_or_no(oj_shapes_intersect(a, b, needs) ==
                                   (op == OJ_OP_INTERSECTS));
     if (!is_mixed && classify_containment_op(op, &how, &is_around))
     {
@@ -373,7 +373,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
                      (*needs & NEEDS_VALID_B ? (unsigned)NEEDS_VALID_A : 0u);
         return decision;
     }
-    if (!oj_shapes_meet(a, b, needs))
+    if (!oj_shapes_intersect(a, b, needs))
         return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
                    ? decide_relate_of_disjoint_shapes(relation->mask, a, b,
                                                       needs)
@@ -576,9 +576,10 @@ static int does_op_compare_borders_first(const struct predicate_index *index)
 /* Returns the number of tests after which the shape gets an edge grid, if it is
  * compared with n others that have n_vertices in total. Returns as_a_rule if
  * borders are not compared first, or if the shape is not a small polygon. */
-static uint8_t tests_before_edge_grid(const struct predicate_index *index,
-                                      const struct oj_shape *shape, int64_t n,
-                                      int64_t n_vertices, uint8_t as_a_rule)
+static uint8_t count_tests_before_edge_grid(const struct predicate_index *index,
+                                            const struct oj_shape *shape,
+                                            int64_t n, int64_t n_vertices,
+                                            uint8_t as_a_rule)
 {
     if (!does_op_compare_borders_first(index) ||
         shape->kinds != OJ_PART_POLYGON ||
@@ -594,10 +595,10 @@ static uint8_t tests_before_edge_grid(const struct predicate_index *index,
 static int will_edge_grid_decide(const struct oj_shape *a,
                                  const struct oj_shape *b)
 {
-    const struct oj_edge_grid *cells = oj_shape_cells(a);
+    const struct oj_edge_grid *cells = oj_shape_edge_grid(a);
     return cells != NULL &&
            (a->n_vertices >= SMALL_BORDER_RATIO * b->n_vertices ||
-            oj_cells_locate_box(cells, a, &b->box) != OJ_ON_BOUNDARY);
+            oj_shape_grid_locate_box(cells, a, &b->box) != OJ_ON_BOUNDARY);
 }
 
 static int should_compare_borders_first(const struct predicate_index *index,
@@ -660,7 +661,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
         !is_validity_unknown_or_simple(w->row_validity) ||
         !is_validity_unknown_or_simple(&index->validity[feature]))
         return OJ_OK;
-    OJ_TRY(oj_borders_find(shape, other, &w->borders, err));
+    OJ_TRY(oj_borders_find_contacts(shape, other, &w->borders, err));
     if (w->borders.is_complete && w->borders.n_contacts == 0 &&
         needs_common_point(relation) &&
         are_rings_outside_each_other(shape, other))
@@ -675,7 +676,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
     *is_decided = of_row == OJ_VALID_SIMPLE && of_feature == OJ_VALID_SIMPLE &&
                   oj_borders_relate(&w->borders, &matrix);
     if (*is_decided)
-        *holds = oj_matrix_decides_pair(&matrix, relation);
+        *holds = oj_matrix_satisfies_relation(&matrix, relation);
     return OJ_OK;
 }
 
@@ -701,7 +702,7 @@ static oj_status decide_by_matrix(struct predicate_index *index,
     OJ_TRY(oj_shapes_relate(relation, shape, row_is_valid, other,
                             feature_is_valid, index->shared.args.options.cancel,
                             &w->relate, &matrix, err));
-    *holds = oj_matrix_decides_pair(&matrix, relation);
+    *holds = oj_matrix_satisfies_relation(&matrix, relation);
     return OJ_OK;
 }
 
@@ -712,10 +713,9 @@ static oj_status decide_by_matrix(struct predicate_index *index,
  * edges. */
 #define VERTICES_FOR_CELLS_AT_ONCE 2048
 
-static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
-                                                 const struct oj_shape *shape,
-                                                 int64_t at,
-                                                 struct oj_error *err)
+static oj_status make_edge_grid_if_useful(struct predicate_index *index,
+                                          const struct oj_shape *shape,
+                                          int64_t at, struct oj_error *err)
 {
     struct oj_shape_side *side = &index->side;
     const struct oj_shape *other = &side->shape[at];
@@ -724,25 +724,23 @@ static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
     if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
         return OJ_OK;
     if (shape->kinds == OJ_PART_POLYGON)
-        n_asks =
-            tests_before_edge_grid(index, other, 1, shape->n_vertices, n_asks);
+        n_asks = count_tests_before_edge_grid(index, other, 1,
+                                              shape->n_vertices, n_asks);
     if (n_asks != OJ_ASKS_BEFORE_CELLS ||
         (shape->cells != NULL &&
          (n_vertices < VERTICES_FOR_CELLS_AT_ONCE ||
           other->n_vertices < VERTICES_FOR_CELLS_AT_ONCE)))
         n_vertices = 0;
-    return oj_shape_side_make_cells_if_useful(side, at, n_vertices, n_asks,
-                                              err);
+    return oj_shape_side_make_grid_if_useful(side, at, n_vertices, n_asks, err);
 }
 
 /* Decides a pair by locations of vertices and contacts of edges. Sets
  * *is_decided to 1 if these suffice and the shapes are as valid as they
  * require, and then *holds to 1 if the features are a pair. */
-static oj_status
-decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
-                  const struct oj_shape *shape, int32_t feature,
-                  const struct oj_shape *other, int *is_decided, int *holds,
-                  struct oj_error *err)
+static oj_status decide_by_vertices_and_edges(
+    struct predicate_index *index, struct predicate_worker *w,
+    const struct oj_shape *shape, int32_t feature, const struct oj_shape *other,
+    int *is_decided, int *holds, struct oj_error *err)
 {
     unsigned needs = 0;
     enum decision decision = decide_predicate_without_matrix(
@@ -777,7 +775,7 @@ static oj_status decide_pair(struct predicate_index *index,
     if (side->shape != NULL)
     {
         other = &side->shape[at];
-        OJ_TRY(make_cells_of_feature_if_useful(index, shape, at, err));
+        OJ_TRY(make_edge_grid_if_useful(index, shape, at, err));
     }
     else
         point = oj_shape_side_point(side, at);
@@ -786,8 +784,8 @@ static oj_status decide_pair(struct predicate_index *index,
         OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
                                  holds, err));
     if (!is_decided)
-        OJ_TRY(decide_by_kernels(index, w, shape, feature, other, &is_decided,
-                                 holds, err));
+        OJ_TRY(decide_by_vertices_and_edges(index, w, shape, feature, other,
+                                            &is_decided, holds, err));
     if (!is_decided && !borders_first)
         OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
                                  holds, err));
@@ -873,15 +871,16 @@ static oj_status store_pair(struct predicate_index *index,
 /* Returns 1 if this feature can still change the answer of the current row: all
  * pairs are wanted, none is found yet, or its tie rank is below that of the
  * pair found. */
-static int is_pair_of_use(const struct predicate_index *index,
-                          const struct predicate_worker *w, int32_t feature)
+static int can_pair_change_answer(const struct predicate_index *index,
+                                  const struct predicate_worker *w,
+                                  int32_t feature)
 {
     return w->only_rank == INT64_MAX ||
            oj_tie_rank(index->shared.args.tie_rank, feature) < w->only_rank;
 }
 
 /* Adds a pair of the current row. If one pair is enough, only stores it in
- * only_feature and only_rank. Precondition: is_pair_of_use(). */
+ * only_feature and only_rank. Precondition: can_pair_change_answer(). */
 static oj_status add_pair(struct predicate_index *index,
                           struct predicate_worker *w, int64_t row,
                           int32_t feature, struct oj_error *err)
@@ -911,7 +910,7 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         if (w->only_rank == 0)
             break;
-        if (!w->is_met[feature] && is_pair_of_use(index, w, feature) &&
+        if (!w->is_met[feature] && can_pair_change_answer(index, w, feature) &&
             oj_pair_filter_accepts(&index->shared.filter, row, feature))
             OJ_TRY(add_pair(index, w, row, feature, err));
     }
@@ -942,7 +941,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
         int32_t at = w->found.at[i];
         int32_t feature = oj_shape_side_feature(side, at);
         int holds;
-        if (!is_pair_of_use(index, w, feature) ||
+        if (!can_pair_change_answer(index, w, feature) ||
             !oj_pair_filter_accepts(&index->shared.filter, row, feature))
             continue;
         OJ_TRY(poll_cancel_flag(&index->shared.args.options, w, err));
@@ -1016,9 +1015,10 @@ static int has_candidate_of_many_vertices(const struct predicate_index *index,
 
 /* Returns the number of candidates from which on the row's shape gets an edge
  * grid. */
-static int64_t candidates_before_edge_grid(const struct predicate_index *index,
-                                           const struct predicate_worker *w,
-                                           const struct oj_shape *shape)
+static int64_t
+count_candidates_before_edge_grid(const struct predicate_index *index,
+                                  const struct predicate_worker *w,
+                                  const struct oj_shape *shape)
 {
     const struct oj_shape_side *side = &index->side;
     int64_t n = w->found.n, n_vertices = 0;
@@ -1030,7 +1030,8 @@ static int64_t candidates_before_edge_grid(const struct predicate_index *index,
         return FOUND_FOR_CELLS;
     for (int64_t i = 0; i < n; i++)
         n_vertices += side->shape[w->found.at[i]].n_vertices;
-    return tests_before_edge_grid(index, shape, n, n_vertices, FOUND_FOR_CELLS);
+    return count_tests_before_edge_grid(index, shape, n, n_vertices,
+                                        FOUND_FOR_CELLS);
 }
 
 /* Prepares the shape of a row. If its parts are of different kinds, makes a
@@ -1053,7 +1054,7 @@ static oj_status prepare_row_shape(struct predicate_worker *w,
                                                 ? OJ_CELLS_VERTICES
                                                 : OJ_CELLS_FEW_VERTICES))
         return OJ_OK;
-    OJ_TRY(oj_shape_make_cells(shape, &w->cells, err));
+    OJ_TRY(oj_shape_make_edge_grid(shape, &w->cells, err));
     shape->cells = &w->cells;
     return OJ_OK;
 }
@@ -1073,7 +1074,7 @@ static oj_status add_pairs_of_first_candidates(struct predicate_index *index,
 {
     if (w->found.n > 0)
         OJ_TRY(prepare_row_shape(
-            w, shape, candidates_before_edge_grid(index, w, shape), err));
+            w, shape, count_candidates_before_edge_grid(index, w, shape), err));
     w->row_validity = validity_of_equal_feature(index, w, shape);
     return add_pairs_of_candidates(index, w, row, shape, err);
 }
@@ -1175,11 +1176,11 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
     if (may_feature_be_invalid(index, feature))
     {
         other = oj_shape_of(join_side, feature);
-        if (oj_shape_is_many_rings(&other))
+        if (oj_shape_has_many_rings(&other))
             OJ_TRY(is_feature_topologically_valid(
                 w, &other, &index->validity[feature], &is_sure, err));
     }
-    if (is_sure && oj_shape_is_many_rings(shape))
+    if (is_sure && oj_shape_has_many_rings(shape))
         OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
                                               &is_sure, err));
     if (!is_sure)
@@ -1286,8 +1287,8 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status map_features_to_places(struct predicate_index *index,
-                                        struct oj_error *err)
+static oj_status map_features_to_positions(struct predicate_index *index,
+                                           struct oj_error *err)
 {
     OJ_TRY(build_side_if_needed(index, err));
     if (index->place_of != NULL)
@@ -1411,7 +1412,7 @@ static oj_status decide_rows_by_shapes(struct screened_batch *b,
                                        int64_t n_tasks, struct oj_error *err)
 {
     int n_threads = b->index->shared.args.options.n_threads;
-    OJ_TRY(map_features_to_places(b->index, err));
+    OJ_TRY(map_features_to_positions(b->index, err));
     OJ_TRY(oj_parallel_try(n_threads, b->pairs->n_rows, OPEN_PER_TASK,
                            decide_gpu_screened_row, b, err));
     oj_parallel_for(n_threads, n_tasks, count_gpu_screened_pairs_of_task, b);
@@ -1462,7 +1463,7 @@ static oj_status write_all_gpu_screened_pairs(struct screened_batch *b,
         n += count;
         n_matched += b->n_matched[task];
     }
-    OJ_TRY(oj_pairs_fit(index->shared.budget.most, n, err));
+    OJ_TRY(oj_pair_budget_check(index->shared.budget.most, n, err));
     OJ_TRY(oj_matches_reserve(b->out, n_rows, n, 1, err));
     OJ_TRY(oj_parallel_try(n_threads, n_tasks, 1,
                            write_gpu_screened_pairs_of_task, b, err));
@@ -1625,9 +1626,9 @@ static oj_status build_predicate_index(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-static int takes_predicates(const struct oj_relation *relation,
-                            const struct oj_flat *join_side,
-                            const struct oj_flat *input)
+static int supports_predicate_join(const struct oj_relation *relation,
+                                   const struct oj_flat *join_side,
+                                   const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -1638,7 +1639,7 @@ static const struct oj_engine_cost points_cost = {.vertex_s = 30e-9,
                                                   .row_s = 380e-9};
 
 const struct oj_engine oj_cpu_predicate = {.name = "predicates",
-                                           .takes = takes_predicates,
+                                           .supports = supports_predicate_join,
                                            .index_size =
                                                sizeof(struct predicate_index),
                                            .build = build_predicate_index,

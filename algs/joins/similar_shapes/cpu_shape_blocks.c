@@ -2,7 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
-#include "../../foundations/base/cpu_box_tree.h"
+#include "../../foundations/base/cpu_box_levels.h"
 #include "../../foundations/base/cpu_lane_loops.h"
 #include "../../foundations/base/oj_feature_box.h"
 #include "../../foundations/kernels/oj_closest_point_distance.h"
@@ -395,11 +395,11 @@ OJ_INLINE int is_box_near_last_block(const struct measured_shape *to,
     return sum <= enough;
 }
 
-OJ_INLINE double directed_distance2(const struct oj_shape_blocks *a,
-                                    int64_t feature, struct measured_shape *to,
-                                    double so_far, double limit2,
-                                    struct shape_measure by,
-                                    struct oj_shape_scratch *scratch)
+OJ_INLINE double directed_hausdorff2(const struct oj_shape_blocks *a,
+                                     int64_t feature, struct measured_shape *to,
+                                     double so_far, double limit2,
+                                     struct shape_measure by,
+                                     struct oj_shape_scratch *scratch)
 {
     int64_t first, end, n_blocks, done;
     const struct oj_shape_block *block = a->block + a->block_offset[feature];
@@ -442,8 +442,8 @@ OJ_INLINE double directed_distance2(const struct oj_shape_blocks *a,
                                  struct oj_shape_scratch *scratch)             \
     {                                                                          \
         const struct shape_measure by = {n_dims, of_segments};                 \
-        return directed_distance2(a, feature, to, so_far, limit2, by,          \
-                                  scratch);                                    \
+        return directed_hausdorff2(a, feature, to, so_far, limit2, by,         \
+                                   scratch);                                   \
     }
 
 DIRECTED(to_vertices2, 2, 0)
@@ -451,10 +451,12 @@ DIRECTED(to_segments2, 2, 1)
 DIRECTED(to_sphere_vertices2, 3, 0)
 DIRECTED(to_arcs2, 3, 1)
 
-double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
-                          const struct oj_shape_blocks *b, int64_t feature_b,
-                          double so_far, double limit2,
-                          struct oj_shape_scratch *scratch)
+double oj_shape_directed_hausdorff2(const struct oj_shape_blocks *a,
+                                    int64_t feature_a,
+                                    const struct oj_shape_blocks *b,
+                                    int64_t feature_b, double so_far,
+                                    double limit2,
+                                    struct oj_shape_scratch *scratch)
 {
     struct measured_shape to = {b, b->block + b->block_offset[feature_b],
                                 box_levels_of_feature(b, feature_b), 0};

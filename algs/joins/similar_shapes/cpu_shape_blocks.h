@@ -74,10 +74,12 @@ struct oj_shape_scratch
 /** Returns the maximum of so_far and the squared greatest distance from a
  *  vertex of feature_a to feature_b; if that exceeds limit2, any number above
  *  limit2. Both features must have blocks. */
-double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
-                          const struct oj_shape_blocks *b, int64_t feature_b,
-                          double so_far, double limit2,
-                          struct oj_shape_scratch *scratch);
+double oj_shape_directed_hausdorff2(const struct oj_shape_blocks *a,
+                                    int64_t feature_a,
+                                    const struct oj_shape_blocks *b,
+                                    int64_t feature_b, double so_far,
+                                    double limit2,
+                                    struct oj_shape_scratch *scratch);
 
 /** Sets *out to the squared discrete Frechet distance of two features with
  * blocks, whose parts follow each other as one sequence of vertices. If the

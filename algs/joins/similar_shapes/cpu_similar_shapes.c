@@ -14,11 +14,11 @@
  *  entry      0   1   2  ...   features in Morton order of their centres
  *  feature  [ 7   3   9  ...   ordinals
  *  box      [                  2 n_dims numbers each: sides and ends, widened
- *                              against rounding; all levels (cpu_box_tree.h)
+ *                              against rounding; all levels (cpu_box_levels.h)
  *
  * Source: incremental search (Hjaltason and Samet 1999); the bound is ours. */
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../foundations/base/cpu_box_tree.h"
+#include "../../foundations/base/cpu_box_levels.h"
 #include "../../foundations/kernels/oj_square_limit.h"
 #include "../../pairs/selection/oj_class_runs.h"
 #include "../../pairs/selection/oj_parallel_row_search.h"
@@ -58,9 +58,9 @@ struct shape_index
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes_similar_shapes(const struct oj_relation *relation,
-                                const struct oj_flat *join_side,
-                                const struct oj_flat *input)
+static int supports_similar_shapes_join(const struct oj_relation *relation,
+                                        const struct oj_flat *join_side,
+                                        const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -147,7 +147,7 @@ static double max_distance_of_feature(const struct shape_index *self,
     if (flat->max_distance == NULL)
         return -1.0;
     return is_on_sphere(&self->shared)
-               ? oj_sphere_chord2_of(flat->max_distance[feature])
+               ? oj_sphere_chord2_of_metres(flat->max_distance[feature])
                : flat->max_distance[feature];
 }
 
@@ -300,11 +300,11 @@ static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
     struct oj_shape_scratch *scratch = &search->scratch;
     double d2 = 0.0;
     if (!self->is_directed[1])
-        d2 = oj_shape_directed2(&self->input, row, &self->side, feature, d2,
-                                limit2, scratch);
+        d2 = oj_shape_directed_hausdorff2(&self->input, row, &self->side,
+                                          feature, d2, limit2, scratch);
     if (!self->is_directed[0] && d2 <= limit2)
-        d2 = oj_shape_directed2(&self->side, feature, &self->input, row, d2,
-                                limit2, scratch);
+        d2 = oj_shape_directed_hausdorff2(&self->side, feature, &self->input,
+                                          row, d2, limit2, scratch);
     *out = d2;
     if (!is_frechet(&self->shared) || d2 > limit2)
         return OJ_OK;
@@ -338,7 +338,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     int on_sphere = is_on_sphere(index);
     if (on_sphere &&
         (index->input->max_distance != NULL || join_side->max_distance != NULL))
-        limit = oj_sphere_chord2_of(limit);
+        limit = oj_sphere_chord2_of_metres(limit);
     if (oj_relation_is_nearest(relation) && worker->ranking.bound < limit)
         limit = worker->ranking.bound;
     OJ_TRY(oj_row_poll_cancel(index, worker, err));
@@ -364,8 +364,8 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
 /* For a directed distance from the row, the sides by which the join feature
  * protrudes beyond the row do not count; for the reverse, those by which the
  * row protrudes. Extends the box `around` to infinity at these sides. */
-static void open_box_sides_if_directed(const struct shape_index *self,
-                                       double *around)
+static void set_box_infinite_if_directed(const struct shape_index *self,
+                                         double *around)
 {
     int n = self->side.n_dims;
     for (int d = 0; d < 2 * n; d++)
@@ -408,7 +408,7 @@ static oj_status search_row(struct oj_row_index *shared,
     search->scratch.cancel = shared->args.options.cancel;
     search->scratch.n_refined = 0;
     write_bounds_for_tree(&self->input, row, self->n_dims, search->around);
-    open_box_sides_if_directed(self, search->around);
+    set_box_infinite_if_directed(self, search->around);
     search->n_open = 0;
     if (levels->n_levels > 0 && run.first <= run.last)
         OJ_TRY(push_node(self, search, top.level, top.node, INFINITY, err));
@@ -471,7 +471,7 @@ static const struct oj_row_method shapes_on_sphere = {
     .search = search_row,
     .end = end_batch,
     .free_worker = free_worker,
-    .measure_of = oj_sphere_metres_of};
+    .measure_of = oj_sphere_metres_of_chord2};
 
 static oj_status build_shape_index(struct oj_index *wrapped,
                                    const struct oj_index_args *args,
@@ -487,7 +487,7 @@ static oj_status build_shape_index(struct oj_index *wrapped,
 
 const struct oj_engine oj_cpu_similar_shapes = {
     .name = "distances of shapes",
-    .takes = takes_similar_shapes,
+    .supports = supports_similar_shapes_join,
     .index_size = sizeof(struct shape_index),
     .build = build_shape_index,
     .join = oj_row_join,

@@ -32,8 +32,8 @@ static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,
         return s;
     s.from = oj_sphere_vector(s.x[0], s.y[0]);
     s.to = oj_sphere_vector(s.x[1], s.y[1]);
-    s.angle =
-        oj_sphere_metres_of(oj_sphere_chord2(s.from, s.to)) / OJ_SPHERE_RADIUS;
+    s.angle = oj_sphere_metres_of_chord2(oj_sphere_chord2(s.from, s.to)) /
+              OJ_SPHERE_RADIUS;
     /* Opposite points have no shorter arc. */
     s.angle = s.angle < 3.14159 ? s.angle : 0.0;
     return s;

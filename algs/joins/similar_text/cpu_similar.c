@@ -51,10 +51,9 @@ static int64_t find_end_of_token_numbers(const struct oj_token_sets *sets)
 
 /* --- a row ---------------------------------------------------------------- */
 
-oj_status oj_similar_needs_make(const struct similar_index *self,
-                                const struct oj_text_condition *condition,
-                                int64_t size, struct similar_needs *out,
-                                struct oj_error *err)
+oj_status oj_similar_needed_tokens_make(
+    const struct similar_index *self, const struct oj_text_condition *condition,
+    int64_t size, struct similar_needs *out, struct oj_error *err)
 {
     int64_t n_classes = self->side.n_classes;
     if (out->size == size)
@@ -71,7 +70,7 @@ oj_status oj_similar_needs_make(const struct similar_index *self,
     {
         int64_t other = self->side.class_size[c];
         int64_t most = size < other ? size : other;
-        int64_t common = oj_text_least_common(condition, size, other);
+        int64_t common = oj_text_min_common_tokens(condition, size, other);
         int fits = common <= most;
         out->common[c] = (int32_t)common;
         out->distance[c] = fits ? (int32_t)(size + other - 2 * common) : -1;
@@ -86,7 +85,7 @@ oj_status oj_similar_needs_make(const struct similar_index *self,
     return OJ_OK;
 }
 
-void oj_similar_needs_free(struct similar_needs *needs)
+void oj_similar_needed_tokens_free(struct similar_needs *needs)
 {
     oj_free(needs->common);
     oj_free(needs->distance);
@@ -146,8 +145,8 @@ OJ_INLINE oj_status add_pairs_from_list(
     const struct similar_entry *last = side->entry + side->offset[list + 1];
     if (last - e > SHORT_LIST)
     {
-        e = oj_similar_find_class(e, last - e, first);
-        last = oj_similar_find_class(e, last - e, end);
+        e = oj_similar_first_entry_of_class(e, last - e, first);
+        last = oj_similar_first_entry_of_class(e, last - e, end);
     }
     worker->n_candidates += last - e;
     for (; e < last; e++)
@@ -171,10 +170,9 @@ OJ_INLINE oj_status add_pairs_from_list(
 
 /* Adds all pairs of row that meet the threshold of needs. Tokens that no join
  * feature has count as the rarest ones, and have no list. */
-OJ_COUNT_CLONES static oj_status
-search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
-                    int64_t row, const struct similar_needs *needs,
-                    struct oj_error *err)
+OJ_COUNT_CLONES static oj_status search_row_above_threshold(
+    struct similar_batch *b, struct oj_row_worker *worker, int64_t row,
+    const struct similar_needs *needs, struct oj_error *err)
 {
     const struct oj_token_sets *in = &b->sides.input;
     const uint32_t *token = in->token + in->offset[row];
@@ -182,7 +180,8 @@ search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
     int64_t left = n, end = needs->end; /* left: number of tokens from i on */
     for (int64_t i = 0; i < n; i++, left--)
     {
-        end = oj_similar_class_beyond(needs, needs->first, end, left);
+        end =
+            oj_similar_first_class_needing_more(needs, needs->first, end, left);
         if (end <= needs->first)
             break;
         if (token[i] >= b->self->side.n_tokens)
@@ -229,9 +228,11 @@ static oj_status search_row(struct oj_row_index *shared,
         else if (condition.numerator * own->denominator <=
                  own->numerator * condition.denominator)
             continue;
-        OJ_TRY(oj_similar_needs_make(self, &condition, size, needs, err));
+        OJ_TRY(
+            oj_similar_needed_tokens_make(self, &condition, size, needs, err));
         oj_ranking_start(ranking);
-        OJ_TRY(search_by_condition(self->batch, worker, row, needs, err));
+        OJ_TRY(
+            search_row_above_threshold(self->batch, worker, row, needs, err));
         oj_ranking_finish(ranking);
         if (ranking->n >= relation->k)
             break;
@@ -273,8 +274,8 @@ static oj_status compute_common_needed_by_sizes(struct similar_batch *b,
         return OJ_OK;
     OJ_NEW_ZEROED(b->needs, n, err);
     for (int64_t c = 0; c < n; c++)
-        OJ_TRY(oj_similar_needs_make(b->self, own, b->input->class_size[c],
-                                     &b->needs[c], err));
+        OJ_TRY(oj_similar_needed_tokens_make(
+            b->self, own, b->input->class_size[c], &b->needs[c], err));
     return OJ_OK;
 }
 
@@ -312,7 +313,7 @@ static oj_status are_bitmaps_less_work_than_lists(const struct similar_batch *b,
 {
     const double entry_s = 1e-9, word_s = 0.06e-9, count_s = 100e-9;
     struct similar_bitmap_work work;
-    double entries = oj_similar_list_work(b), lists_s, bitmaps_s;
+    double entries = oj_similar_estimate_list_work(b), lists_s, bitmaps_s;
     *pay = 0;
     if (entries * entry_s < LEAST_CHOICE_S)
     {
@@ -321,7 +322,7 @@ static oj_status are_bitmaps_less_work_than_lists(const struct similar_batch *b,
                  entries);
         return OJ_OK;
     }
-    OJ_TRY(oj_similar_bitmap_work(b, &work, err));
+    OJ_TRY(oj_similar_estimate_bitmap_work(b, &work, err));
     lists_s = entries * (entry_s + work.near_bits * count_s);
     bitmaps_s =
         work.n_pairs * (work.n_words_read * word_s + work.near * count_s);
@@ -341,9 +342,9 @@ static oj_status join_by_lists_or_bitmaps(struct similar_batch *b,
 {
     int pay = b->self->way == OJ_BY_BITMAPS;
     if (!pay && !b->is_self)
-        OJ_TRY(oj_similar_side_list(&b->own,
-                                    b->self->shared.args.relation.similar,
-                                    b->self->side.n_tokens, err));
+        OJ_TRY(oj_similar_side_list_prefix_tokens(
+            &b->own, b->self->shared.args.relation.similar,
+            b->self->side.n_tokens, err));
     if (b->self->way == OJ_BY_LESS_WORK)
         OJ_TRY(are_bitmaps_less_work_than_lists(b, &pay, err));
     return pay ? oj_similar_join_bitmaps(b, err)
@@ -359,7 +360,7 @@ static oj_status join_all_pairs_above_threshold(struct similar_batch *b,
     if (status == OJ_OK && *is_possible)
         status = join_by_lists_or_bitmaps(b, err);
     for (int64_t c = 0; b->needs != NULL && c < b->input->n_classes; c++)
-        oj_similar_needs_free(&b->needs[c]);
+        oj_similar_needed_tokens_free(&b->needs[c]);
     oj_free(b->needs);
     return status;
 }
@@ -382,7 +383,7 @@ static oj_status join_rows(struct similar_batch *b, struct oj_matches *out,
         have_sides_equal_token_sets(&b->sides.input, &b->sides.join_side);
     b->input = b->is_self ? &self->side : &b->own;
     if (!b->is_self)
-        OJ_TRY(oj_similar_side_sort(&b->sides.input, &b->own, err));
+        OJ_TRY(oj_similar_side_sort_by_size(&b->sides.input, &b->own, err));
     b->n = b->input->n_classes > 0 ? b->input->class_start[b->input->n_classes]
                                    : 0;
     if (b->n > 0 && takes_all)
@@ -411,7 +412,7 @@ static void free_worker(struct oj_row_worker *worker)
 {
     struct similar_worker *w = (void *)worker;
     for (int i = 0; i < OJ_SIMILAR_ROUNDS; i++)
-        oj_similar_needs_free(&w->needs[i]);
+        oj_similar_needed_tokens_free(&w->needs[i]);
     oj_free(w->word);
     oj_free(w->near);
     oj_free(w->class);
@@ -439,10 +440,11 @@ static oj_status build_similar_index(struct oj_index *wrapped,
                        "op similar compares texts of both sides, and the join "
                        "side has none: name its columns in similar");
     if (args->relation.k < OJ_EVERY_PAIR)
-        OJ_TRY(oj_similar_side_group(side, args, err));
-    OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));
-    OJ_TRY(oj_similar_side_list(side, args->relation.similar,
-                                find_end_of_token_numbers(side->sets), err));
+        OJ_TRY(oj_similar_side_group_equal_sets(side, args, err));
+    OJ_TRY(oj_similar_side_sort_by_size(&args->join_side->texts[0], side, err));
+    OJ_TRY(oj_similar_side_list_prefix_tokens(
+        side, args->relation.similar, find_end_of_token_numbers(side->sets),
+        err));
     stats->index_bytes +=
         side->offset[2 * side->n_tokens] * (int64_t)sizeof *side->entry +
         2 * side->n_tokens * (int64_t)sizeof *side->offset +
@@ -518,7 +520,7 @@ static const struct oj_engine_cost cost = {.expect =
 
 #define WAY(way, text)                                                         \
     {                                                                          \
-        .name = text, .takes = oj_similar_takes,                               \
+        .name = text, .supports = oj_similar_supports_text_join,               \
         .index_size = sizeof(struct similar_index),                            \
         .build = build_similar_index, .join = join_similar,                    \
         .free_side = free_similar_index, .free_batches = oj_row_batches_free,  \

@@ -18,7 +18,7 @@
 
 #include "../../foundations/base/cpu_lane_loops.h"
 #include "../../foundations/base/cpu_token_bitmaps.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../pairs/selection/oj_equal_groups.h"
 #include "similar_engine_sides.h"
 
@@ -66,26 +66,26 @@ int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
                                  int64_t size);
 
 /* Groups the rows of the join side that have equal sets. Must precede
- * oj_similar_side_sort(). */
-OJ_MUST_USE oj_status oj_similar_side_group(struct similar_side *side,
-                                            const struct oj_index_args *args,
-                                            struct oj_error *err);
+ * oj_similar_side_sort_by_size(). */
+OJ_MUST_USE oj_status oj_similar_side_group_equal_sets(
+    struct similar_side *side, const struct oj_index_args *args,
+    struct oj_error *err);
 
 /* Sets the members of the side that describe the order by size: classes and
  * by_size. */
-OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
-                                           struct similar_side *side,
-                                           struct oj_error *err);
+OJ_MUST_USE oj_status
+oj_similar_side_sort_by_size(const struct oj_token_sets *sets,
+                             struct similar_side *side, struct oj_error *err);
 
 /* Makes the lists of tokens below n_tokens; the side must be sorted by size. */
-OJ_MUST_USE oj_status oj_similar_side_list(
+OJ_MUST_USE oj_status oj_similar_side_list_prefix_tokens(
     struct similar_side *side, const struct oj_text_condition *condition,
     int64_t n_tokens, struct oj_error *err);
 
 void oj_similar_side_free(struct similar_side *side);
 
 /* Returns the class of the row at position i of by_size. */
-int64_t oj_similar_class_at(const struct similar_side *side, int64_t i);
+int64_t oj_similar_size_class_at(const struct similar_side *side, int64_t i);
 
 enum similar_way
 {
@@ -162,17 +162,17 @@ struct similar_batch
     oj_token_planes_near *near;
 };
 
-OJ_MUST_USE oj_status oj_similar_needs_make(
+OJ_MUST_USE oj_status oj_similar_needed_tokens_make(
     const struct similar_index *self, const struct oj_text_condition *condition,
     int64_t size, struct similar_needs *out, struct oj_error *err);
 
-void oj_similar_needs_free(struct similar_needs *needs);
+void oj_similar_needed_tokens_free(struct similar_needs *needs);
 
 /* Returns the first class in [low, high) whose sets need more than `common`
  * common tokens. */
-static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
-                                              int64_t low, int64_t high,
-                                              int64_t common)
+static inline int64_t
+oj_similar_first_class_needing_more(const struct similar_needs *needs,
+                                    int64_t low, int64_t high, int64_t common)
 {
     while (low < high)
     {
@@ -187,7 +187,8 @@ static inline int64_t oj_similar_class_beyond(const struct similar_needs *needs,
 
 /* Returns the first entry of a list whose class is this one or a higher one. */
 OJ_INLINE const struct similar_entry *
-oj_similar_find_class(const struct similar_entry *e, int64_t n, int64_t class)
+oj_similar_first_entry_of_class(const struct similar_entry *e, int64_t n,
+                                int64_t class)
 {
     while (n > 0)
     {
@@ -243,7 +244,7 @@ OJ_MUST_USE oj_status oj_similar_store_both_pairs(struct similar_batch *b,
 
 /* Estimates how many entries the join by lists compares with rows, from a
  * sample of rows at equal intervals. */
-double oj_similar_list_work(const struct similar_batch *b);
+double oj_similar_estimate_list_work(const struct similar_batch *b);
 
 /* Joins the batch by lists, token by token: rows with the token in their prefix
  * against features with it in theirs. */
@@ -264,9 +265,9 @@ struct similar_bitmap_work
                             exclude */
 };
 
-OJ_MUST_USE oj_status oj_similar_bitmap_work(const struct similar_batch *b,
-                                             struct similar_bitmap_work *out,
-                                             struct oj_error *err);
+OJ_MUST_USE oj_status oj_similar_estimate_bitmap_work(
+    const struct similar_batch *b, struct similar_bitmap_work *out,
+    struct oj_error *err);
 
 /* Joins the batch by bitmaps of all tokens. */
 OJ_MUST_USE oj_status oj_similar_join_bitmaps(struct similar_batch *b,

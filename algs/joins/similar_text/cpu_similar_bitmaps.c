@@ -135,7 +135,7 @@ static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
     const struct similar_side *self = &b->self->side;
     int64_t n_unknown;
     r->row = b->input->by_size[i];
-    r->needs = &b->needs[oj_similar_class_at(b->input, i)];
+    r->needs = &b->needs[oj_similar_size_class_at(b->input, i)];
     r->low = r->needs->end > r->needs->first
                  ? self->class_start[r->needs->first]
                  : 0;
@@ -163,8 +163,8 @@ static int64_t count_common_tokens(const struct bitmap_join *t,
     const struct oj_similar_sides *rows = &t->b->sides;
     int64_t feature = t->b->self->side.by_size[place], differ = 0;
     if (!t->is_exact)
-        return oj_token_sets_common(&rows->input, r->row, &rows->join_side,
-                                    feature);
+        return oj_token_sets_count_common(&rows->input, r->row,
+                                          &rows->join_side, feature);
     for (int w = 0; w < t->planes.n_words; w++)
         differ += __builtin_popcountll(t->word[w * t->planes.stride + place] ^
                                        r->word[w]);
@@ -279,7 +279,8 @@ static void sample_cost_on_eight_features(const struct bitmap_join *t,
     int most = 0;
     for (int64_t i = at; i < at + n; i++)
     {
-        int64_t feature = self->by_size[i], c = oj_similar_class_at(self, i);
+        int64_t feature = self->by_size[i],
+                c = oj_similar_size_class_at(self, i);
         uint64_t word[MOST_WORDS];
         int differ = 0, w = 0;
         set_token_bitmap_of_row(self, t->planes.n_words, &rows->join_side,
@@ -300,9 +301,9 @@ static void sample_cost_on_eight_features(const struct bitmap_join *t,
     sum->n_pairs += (double)n;
 }
 
-oj_status oj_similar_bitmap_work(const struct similar_batch *b,
-                                 struct similar_bitmap_work *out,
-                                 struct oj_error *err)
+oj_status oj_similar_estimate_bitmap_work(const struct similar_batch *b,
+                                          struct similar_bitmap_work *out,
+                                          struct oj_error *err)
 {
     struct bitmap_join t = {.b = (struct similar_batch *)b};
     struct sample sum = {1.0, 1.0, 0.0, 0.0};
@@ -312,7 +313,7 @@ oj_status oj_similar_bitmap_work(const struct similar_batch *b,
     for (int64_t i = 0; i < b->n; i++)
     {
         const struct similar_needs *needs =
-            &b->needs[oj_similar_class_at(b->input, i)];
+            &b->needs[oj_similar_size_class_at(b->input, i)];
         struct bitmap_row r;
         int32_t *limit = NULL;
         int64_t high;

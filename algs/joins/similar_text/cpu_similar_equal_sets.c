@@ -80,7 +80,7 @@ static oj_status make_groups(struct similar_side *side,
     OJ_NEW(side->group_of, sets->n_rows, err);
     groups->n = list_groups(sets, sorted, n, groups);
     groups->first[n_groups] = (int32_t)n;
-    OJ_TRY(oj_equal_groups_finish(groups, args, err));
+    OJ_TRY(oj_equal_groups_sort_and_link(groups, args, err));
     for (int64_t row = 0; row < sets->n_rows; row++)
         side->group_of[row] = -1;
     for (int64_t g = 0; g < n_groups; g++)
@@ -88,9 +88,9 @@ static oj_status make_groups(struct similar_side *side,
     return OJ_OK;
 }
 
-oj_status oj_similar_side_group(struct similar_side *side,
-                                const struct oj_index_args *args,
-                                struct oj_error *err)
+oj_status oj_similar_side_group_equal_sets(struct similar_side *side,
+                                           const struct oj_index_args *args,
+                                           struct oj_error *err)
 {
     const struct oj_token_sets *sets = args->join_side->texts;
     struct oj_keyed *keyed;

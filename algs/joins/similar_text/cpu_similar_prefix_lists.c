@@ -58,8 +58,9 @@ static oj_status group_rows_by_set_size(struct similar_side *side,
     return OJ_OK;
 }
 
-oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
-                               struct similar_side *side, struct oj_error *err)
+oj_status oj_similar_side_sort_by_size(const struct oj_token_sets *sets,
+                                       struct similar_side *side,
+                                       struct oj_error *err)
 {
     struct oj_keyed *order = NULL, *room = NULL;
     int64_t n = 0;
@@ -73,7 +74,7 @@ oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
     return status;
 }
 
-int64_t oj_similar_class_at(const struct similar_side *side, int64_t i)
+int64_t oj_similar_size_class_at(const struct similar_side *side, int64_t i)
 {
     int64_t low = 0, high = side->n_classes;
     while (high - low > 1)
@@ -97,12 +98,12 @@ int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
     while (low < high)
     {
         int64_t middle = (low + high) / 2;
-        if (oj_text_least_common(condition, middle, size) <= middle)
+        if (oj_text_min_common_tokens(condition, middle, size) <= middle)
             high = middle;
         else
             low = middle + 1;
     }
-    return size - oj_text_least_common(condition, low, size) + 1;
+    return size - oj_text_min_common_tokens(condition, low, size) + 1;
 }
 
 /* Appends a row to the lists of its prefix tokens, if fills is 1; with 0 only
@@ -144,7 +145,7 @@ static void list_all_prefix_tokens(struct similar_side *side,
         int64_t size = side->class_size[c],
                 prefix = oj_similar_prefix_length(condition, size);
         int64_t of_equals =
-            size - oj_text_least_common(condition, size, size) + 1;
+            size - oj_text_min_common_tokens(condition, size, size) + 1;
         for (int64_t i = side->class_start[c]; i < side->class_start[c + 1];
              i++)
             list_row_prefix_tokens(side, side->by_size[i], c, prefix, of_equals,
@@ -152,9 +153,10 @@ static void list_all_prefix_tokens(struct similar_side *side,
     }
 }
 
-oj_status oj_similar_side_list(struct similar_side *side,
-                               const struct oj_text_condition *condition,
-                               int64_t n_tokens, struct oj_error *err)
+oj_status
+oj_similar_side_list_prefix_tokens(struct similar_side *side,
+                                   const struct oj_text_condition *condition,
+                                   int64_t n_tokens, struct oj_error *err)
 {
     int64_t sum = 0;
     OJ_NEW_ZEROED(side->offset, 2 * n_tokens + 1, err);

@@ -93,8 +93,8 @@ static oj_status gather_bitmaps_of_token_list(const struct similar_batch *b,
 
 /* Returns the first position in [from, n) whose class is at least `least`; n if
  * there is none. Classes ascend. */
-OJ_INLINE int64_t find_class(const uint32_t *class, int64_t from, int64_t n,
-                             int64_t least)
+OJ_INLINE int64_t first_position_of_class(const uint32_t *class, int64_t from,
+                                          int64_t n, int64_t least)
 {
     while (from < n)
     {
@@ -143,7 +143,7 @@ OJ_INLINE int64_t first_class_beyond_row(const struct similar_batch *b,
 {
     const struct similar_needs *needs = &b->needs[row->class];
     int64_t left = b->input->class_size[row->class] - row->place;
-    return oj_similar_class_beyond(
+    return oj_similar_first_class_needing_more(
         needs, needs->first, b->is_self ? needs->above : needs->end, left);
 }
 
@@ -164,7 +164,7 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
             continue;
         while (low < list->n_near && class[low] < needs -> first)
             low++;
-        end = find_class(class, low, list->n_near, end_class);
+        end = first_position_of_class(class, low, list->n_near, end_class);
         if (b->is_self) /* Joins only entries up to the row's own, so that each
                            pair is found once. */
         {
@@ -178,9 +178,11 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
         OJ_TRY(join_entries(b, thread, row, token, list, low, end, err));
         if (b->is_self || end_class <= needs->above)
             continue;
-        from = find_class(class, list->n_near, list->n, needs->above);
-        OJ_TRY(join_entries(b, thread, row, token, list, from,
-                            find_class(class, from, list->n, end_class), err));
+        from =
+            first_position_of_class(class, list->n_near, list->n, needs->above);
+        OJ_TRY(join_entries(
+            b, thread, row, token, list, from,
+            first_position_of_class(class, from, list->n, end_class), err));
     }
     return OJ_OK;
 }
@@ -214,7 +216,7 @@ static oj_status join_tokens(int64_t task, int thread, void *user,
 
 /* ---- a batch ------------------------------------------------------------- */
 
-double oj_similar_list_work(const struct similar_batch *b)
+double oj_similar_estimate_list_work(const struct similar_batch *b)
 {
     const struct similar_side *side = &b->self->side;
     const int64_t *offset = b->input->offset;
@@ -233,8 +235,8 @@ double oj_similar_list_work(const struct similar_batch *b)
                     end = first_class_beyond_row(b, row);
             /* Treats the two lists of a token as one, a slight overestimate. */
             if (end > first)
-                sum += (double)(oj_similar_find_class(e, n, end) -
-                                oj_similar_find_class(e, n, first));
+                sum += (double)(oj_similar_first_entry_of_class(e, n, end) -
+                                oj_similar_first_entry_of_class(e, n, first));
         }
     }
     return sum * (double)step;

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-int oj_similar_takes(const struct oj_relation *relation,
-                     const struct oj_flat *join_side,
-                     const struct oj_flat *input)
+int oj_similar_supports_text_join(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -13,9 +13,9 @@ int oj_similar_takes(const struct oj_relation *relation,
            !(relation->max_distance < INFINITY);
 }
 
-int oj_similar_vectors_takes(const struct oj_relation *relation,
-                             const struct oj_flat *join_side,
-                             const struct oj_flat *input)
+int oj_similar_supports_vector_join(const struct oj_relation *relation,
+                                    const struct oj_flat *join_side,
+                                    const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;

@@ -18,15 +18,15 @@ struct oj_similar_sides
 
 /** Implements oj_engine.takes: returns 1 for -op similar by texts without a
  * condition on location. */
-int oj_similar_takes(const struct oj_relation *relation,
-                     const struct oj_flat *join_side,
-                     const struct oj_flat *input);
+int oj_similar_supports_text_join(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const struct oj_flat *input);
 
 /** Implements oj_engine.takes: returns 1 for -op similar by vectors without a
  * condition on location. */
-int oj_similar_vectors_takes(const struct oj_relation *relation,
-                             const struct oj_flat *join_side,
-                             const struct oj_flat *input);
+int oj_similar_supports_vector_join(const struct oj_relation *relation,
+                                    const struct oj_flat *join_side,
+                                    const struct oj_flat *input);
 
 /** Sets up the sides of an open batch. Replaces the filter of index by one for
  * the other conditions, which borrows from sides. If a side has no features,

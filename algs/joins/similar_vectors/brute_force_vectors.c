@@ -16,8 +16,8 @@ static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)
 static double difference_of_pair(const struct oj_row_index *index, int64_t row,
                                  int64_t feature)
 {
-    return oj_pair_difference(&index->args.relation, index->input, row,
-                              index->args.join_side, feature);
+    return oj_pair_vector_difference(&index->args.relation, index->input, row,
+                                     index->args.join_side, feature);
 }
 
 static oj_status search_row(struct oj_row_index *index,
@@ -46,7 +46,7 @@ static oj_status build_plain_vectors(struct oj_index *index,
 
 const struct oj_engine oj_plain_vectors_engine = {
     .name = "all pairs of vectors",
-    .takes = oj_similar_vectors_takes,
+    .supports = oj_similar_supports_vector_join,
     .index_size = sizeof(struct plain_index),
     .build = build_plain_vectors,
     .join = oj_row_join,

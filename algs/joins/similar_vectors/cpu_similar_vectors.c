@@ -10,7 +10,7 @@
  * not measure each of many equal vectors. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "../similar_text/similar_engine_sides.h"
 #include "vector_blocks.h"
@@ -187,8 +187,8 @@ static oj_status measure_pair(const struct vectors_index *self,
     if (!oj_pair_filter_accepts(&shared->filter, row, feature))
         return OJ_OK;
     worker->shared.n_candidates++;
-    difference = oj_pair_difference(relation, shared->input, row,
-                                    shared->args.join_side, feature);
+    difference = oj_pair_vector_difference(relation, shared->input, row,
+                                           shared->args.join_side, feature);
     if (!(difference <= relation->vector.max_difference))
         return OJ_OK;
     if (relation->k < OJ_EVERY_PAIR)
@@ -196,17 +196,18 @@ static oj_status measure_pair(const struct vectors_index *self,
         OJ_TRY(keep_smallest_differences(&worker->least, relation->k,
                                          difference, err));
         if (worker->least.n == relation->k)
-            worker->limit =
-                oj_vector_limit(&self->blocks, worker->least.value[0]);
+            worker->limit = oj_vector_blocks_sum_limit(&self->blocks,
+                                                       worker->least.value[0]);
     }
     return oj_ranking_add(&worker->shared.ranking, feature, difference, err);
 }
 
 /* Returns 1 if the row has k pairs that come before those with the features of
  * this node. */
-static int is_node_behind_pairs(const struct vectors_index *self,
-                                const struct vectors_worker *worker,
-                                int64_t row, const struct oj_vector_node *node)
+static int is_node_beyond_kth_pair(const struct vectors_index *self,
+                                   const struct vectors_worker *worker,
+                                   int64_t row,
+                                   const struct oj_vector_node *node)
 {
     const struct oj_row_index *shared = &self->shared;
     const struct oj_ranking *ranking = &worker->shared.ranking;
@@ -214,9 +215,9 @@ static int is_node_behind_pairs(const struct vectors_index *self,
     double difference;
     if (rank < 0)
         return 0;
-    difference = oj_pair_difference(&shared->args.relation, shared->input, row,
-                                    shared->args.join_side,
-                                    self->blocks.row[node->first * OJ_WIDE]);
+    difference = oj_pair_vector_difference(
+        &shared->args.relation, shared->input, row, shared->args.join_side,
+        self->blocks.row[node->first * OJ_WIDE]);
     return !(difference <= ranking->bound) ||
            (difference == ranking->bound && rank >= ranking->last_rank);
 }
@@ -261,7 +262,7 @@ OJ_INLINE oj_status search_block_tree(enum oj_vector_norm norm,
         int farther;
         if (!(waiting[n].sum <= worker->limit) ||
             (self->equal_rank != NULL &&
-             is_node_behind_pairs(self, worker, row, &node)))
+             is_node_beyond_kth_pair(self, worker, row, &node)))
             continue;
         if (node.end - node.first == 1)
         {
@@ -270,8 +271,8 @@ OJ_INLINE oj_status search_block_tree(enum oj_vector_norm norm,
         }
         oj_vector_children(&node, child);
         for (int i = 0; i < 2; i++)
-            sum[i] =
-                oj_vector_box_sum(norm, &blocks->box[child[i].at], worker->at);
+            sum[i] = oj_vector_box_lower_bound(norm, &blocks->box[child[i].at],
+                                               worker->at);
         farther = sum[1] >= sum[0];
         for (int i = 0; i < 2; i++)
         {
@@ -310,7 +311,7 @@ static oj_status search_row(struct oj_row_index *shared,
     oj_vector_blocks_write_coordinates(
         &self->blocks, oj_vector_at(&shared->input->vectors, row), worker->at);
     worker->least.n = 0;
-    worker->limit = oj_vector_limit(
+    worker->limit = oj_vector_blocks_sum_limit(
         &self->blocks, shared->args.relation.vector.max_difference);
     return search_block_tree_by_norm(self, worker, row, err);
 }
@@ -336,9 +337,10 @@ static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
     {
         struct oj_vector_node child[2];
         oj_vector_children(&node, child);
-        node =
-            child[oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[1].at], at) <
-                  oj_vector_box_sum(OJ_NORM_L2, &blocks->box[child[0].at], at)];
+        node = child[oj_vector_box_lower_bound(OJ_NORM_L2,
+                                               &blocks->box[child[1].at], at) <
+                     oj_vector_box_lower_bound(OJ_NORM_L2,
+                                               &blocks->box[child[0].at], at)];
     }
     self->order[i].key = (uint64_t)node.first;
     return OJ_OK;
@@ -456,7 +458,7 @@ static const struct oj_engine_cost cost = {.expect =
 
 const struct oj_engine oj_cpu_similar_vectors = {
     .name = "blocks of vectors",
-    .takes = oj_similar_vectors_takes,
+    .supports = oj_similar_supports_vector_join,
     .index_size = sizeof(struct vectors_index),
     .build = build_vectors_index,
     .join = oj_row_join,

@@ -2,7 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 
 #include <float.h>
 #include <math.h>

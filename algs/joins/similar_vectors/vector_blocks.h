@@ -73,11 +73,11 @@ void oj_vector_blocks_write_coordinates(const struct oj_vector_blocks *blocks,
 
 /** Returns the limit for sums in single precision that no pair with a
  * difference of at most `most` exceeds. */
-static inline float oj_vector_limit(const struct oj_vector_blocks *blocks,
-                                    double most)
+static inline float
+oj_vector_blocks_sum_limit(const struct oj_vector_blocks *blocks, double most)
 {
-    return oj_vector_limit_of(blocks->norm, blocks->n_dimensions, blocks->scale,
-                              most);
+    return oj_vector_max_single_precision_sum(
+        blocks->norm, blocks->n_dimensions, blocks->scale, most);
 }
 
 /** A node of the tree: blocks first to end - 1, and the index of its box. */
@@ -98,7 +98,8 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
 /** Returns the sum of eight differences of coordinates as the norm forms it:
  * the sum of their squares, or of their absolute values, or the greatest
  * absolute value. */
-OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
+OJ_INLINE float oj_vector_sum_eight_differences(enum oj_vector_norm norm,
+                                                const float d[OJ_LANES])
 {
     float s[OJ_LANES];
     if (norm == OJ_NORM_LINF || norm == OJ_NORM_L1)
@@ -121,9 +122,9 @@ OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 
 /** Returns a lower bound of the sum of differences between a vector and any
  * vector in a box, over the dimensions of the box. */
-OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
-                                  const struct oj_vector_box *box,
-                                  const float *at)
+OJ_INLINE float oj_vector_box_lower_bound(enum oj_vector_norm norm,
+                                          const struct oj_vector_box *box,
+                                          const float *at)
 {
     float d[OJ_LANES];
     OJ_EIGHT
@@ -132,12 +133,14 @@ OJ_INLINE float oj_vector_box_sum(enum oj_vector_norm norm,
         float most = below > above ? below : above;
         d[c] = most > 0.0f ? most : 0.0f;
     }
-    return oj_vector_sum(norm, d);
+    return oj_vector_sum_eight_differences(norm, d);
 }
 
 /* Adds eight dimensions of a block to the sums. */
-OJ_INLINE void oj_vector_add_eight(enum oj_vector_norm norm, const float *value,
-                                   const float *at, float sum[OJ_WIDE])
+OJ_INLINE void oj_vector_add_eight_dimensions(enum oj_vector_norm norm,
+                                              const float *value,
+                                              const float *at,
+                                              float sum[OJ_WIDE])
 {
 #define OJ_APART(i) (at[i] - value[(i)*OJ_WIDE + c])
 #define OJ_SIZE(i) (OJ_APART(i) > 0.0f ? OJ_APART(i) : -OJ_APART(i))
@@ -179,7 +182,7 @@ OJ_INLINE int oj_vector_block_sums(enum oj_vector_norm norm, const float *value,
     for (int64_t p = 0; p < n_padded; p += OJ_LANES)
     {
         int any = 0;
-        oj_vector_add_eight(norm, value + p * OJ_WIDE, at + p, sum);
+        oj_vector_add_eight_dimensions(norm, value + p * OJ_WIDE, at + p, sum);
         OJ_SIXTEEN any |= sum[c] <= limit;
         if (!any)
             return 0;

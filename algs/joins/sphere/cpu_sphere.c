@@ -49,9 +49,9 @@ struct sphere_index
 
 /* --- index ---------------------------------------------------------------- */
 
-static int takes_sphere(const struct oj_relation *relation,
-                        const struct oj_flat *join_side,
-                        const struct oj_flat *input)
+static int supports_join_on_globe(const struct oj_relation *relation,
+                                  const struct oj_flat *join_side,
+                                  const struct oj_flat *input)
 {
     return oj_relation_is_by_distance(relation) &&
            oj_relation_is_on_globe(relation) &&
@@ -325,7 +325,8 @@ static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
     if (most_distance_of_chord2(self, most2) * self->ellipsoid.semi_major <
         self->min_metres)
         return OJ_OK;
-    metres = oj_ellipsoid_points_find(&sides, s->row, feature, most2).distance;
+    metres = oj_ellipsoid_find_nearest_points(&sides, s->row, feature, most2)
+                 .distance;
     if (!(metres <= most_metres_of_feature(s, feature)) ||
         metres < self->min_metres)
         return OJ_OK;
@@ -432,7 +433,7 @@ static oj_status search_row(struct oj_row_index *shared,
     /* Rows consist of points, so every vertex is a point part. */
     oj_flat_vertex_range(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
-        s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
+        s.limit2 = oj_sphere_chord2_of_metres(flat->max_distance[row]);
     else if (self->limit2 != NULL)
         s.limit2 = 5.0; /* no limit: squared chords are at most 4 */
     return search_tree_of_entries(&s, err);
@@ -489,13 +490,13 @@ static void end_batch(struct oj_row_index *shared)
     oj_sphere_side_free(&((struct sphere_index *)(void *)shared)->input);
 }
 
-static const struct oj_row_method sphere = {.worker_size =
-                                                sizeof(struct oj_row_worker),
-                                            .start = start_batch,
-                                            .row_of = oj_row_at_position,
-                                            .search = search_row,
-                                            .end = end_batch,
-                                            .measure_of = oj_sphere_metres_of};
+static const struct oj_row_method sphere = {
+    .worker_size = sizeof(struct oj_row_worker),
+    .start = start_batch,
+    .row_of = oj_row_at_position,
+    .search = search_row,
+    .end = end_batch,
+    .measure_of = oj_sphere_metres_of_chord2};
 
 static const struct oj_row_method ellipsoid = {
     .worker_size = sizeof(struct oj_row_worker),
@@ -538,7 +539,7 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
     {
         OJ_NEW(self->limit2, flat->n_features, err);
         for (int64_t f = 0; f < flat->n_features; f++)
-            self->limit2[f] = oj_sphere_chord2_of(flat->max_distance[f]);
+            self->limit2[f] = oj_sphere_chord2_of_metres(flat->max_distance[f]);
     }
     OJ_TRY(order_and_build_tree(self, err));
     stats->index_bytes += oj_sphere_side_bytes(&self->side) +
@@ -547,7 +548,7 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
 }
 
 const struct oj_engine oj_cpu_sphere = {.name = "distances on the globe",
-                                        .takes = takes_sphere,
+                                        .supports = supports_join_on_globe,
                                         .index_size =
                                             sizeof(struct sphere_index),
                                         .build = build_sphere_index,

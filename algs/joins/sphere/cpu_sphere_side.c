@@ -75,7 +75,7 @@ struct oj_vec3 oj_sphere_vector(double longitude, double latitude)
     return v;
 }
 
-double oj_sphere_chord2_of(double metres)
+double oj_sphere_chord2_of_metres(double metres)
 {
     double angle = metres / OJ_SPHERE_RADIUS, chord;
     if (!(metres >= 0.0))
@@ -88,11 +88,11 @@ double oj_sphere_chord2_of(double metres)
 
 void oj_sphere_relation_to_chords(struct oj_relation *relation)
 {
-    relation->max_distance = oj_sphere_chord2_of(relation->max_distance);
-    relation->min_distance = oj_sphere_chord2_of(relation->min_distance);
+    relation->max_distance = oj_sphere_chord2_of_metres(relation->max_distance);
+    relation->min_distance = oj_sphere_chord2_of_metres(relation->min_distance);
 }
 
-double oj_sphere_metres_of(double chord2)
+double oj_sphere_metres_of_chord2(double chord2)
 {
     double half = 0.5 * sqrt(chord2);
     return OJ_SPHERE_RADIUS * 2.0 * asin(half < 1.0 ? half : 1.0);
@@ -601,9 +601,9 @@ static int do_arcs_cross(struct oj_vec3 p, struct oj_vec3 r, struct oj_vec3 a,
     return oj_sphere_arcs_cross(p, r, oj_sphere_vec3_cross(p, r), a, b);
 }
 
-int oj_sphere_way_crosses_arc(const struct oj_sphere_side *side, int64_t ring,
-                              struct oj_vec3 p, struct oj_vec3 a,
-                              struct oj_vec3 b)
+int oj_sphere_path_crosses_arc(const struct oj_sphere_side *side, int64_t ring,
+                               struct oj_vec3 p, struct oj_vec3 a,
+                               struct oj_vec3 b)
 {
     const struct oj_cap *cap = &side->cap[ring];
     struct oj_vec3 by;

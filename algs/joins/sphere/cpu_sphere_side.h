@@ -28,7 +28,7 @@
 #define CPU_SPHERE_SIDE_H
 
 #include "../../../flatten/arrays/oj_flat.h"
-#include "../../foundations/base/cpu_box_tree.h"
+#include "../../foundations/base/cpu_box_levels.h"
 #include "../../foundations/kernels/oj_ellipsoid.h"
 #include "../../foundations/relation/oj_relation.h"
 #include "ellipsoid_cut_edges.h"
@@ -132,9 +132,9 @@ int oj_sphere_ring_contains(const struct oj_sphere_side *side, int64_t ring,
  * oj_sphere_ring_contains() counts, crosses the arc a -> b an odd number of
  * times.
  */
-int oj_sphere_way_crosses_arc(const struct oj_sphere_side *side, int64_t ring,
-                              struct oj_vec3 p, struct oj_vec3 a,
-                              struct oj_vec3 b);
+int oj_sphere_path_crosses_arc(const struct oj_sphere_side *side, int64_t ring,
+                               struct oj_vec3 p, struct oj_vec3 a,
+                               struct oj_vec3 b);
 
 static inline double
 oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
@@ -160,14 +160,15 @@ static inline double oj_sphere_arc_bulge(double chord2)
 }
 
 /** Returns the squared chord of a distance in metres, or a number below 0 if
- * the distance is negative or NaN. oj_sphere_metres_of() is the inverse. */
-double oj_sphere_chord2_of(double metres);
+ * the distance is negative or NaN. oj_sphere_metres_of_chord2() is the inverse.
+ */
+double oj_sphere_chord2_of_metres(double metres);
 
 /** Replaces the distances in relation by squared chords. */
 void oj_sphere_relation_to_chords(struct oj_relation *relation);
 
 /** Converts a squared chord to metres. */
-double oj_sphere_metres_of(double chord2);
+double oj_sphere_metres_of_chord2(double chord2);
 
 /** Returns the unit vector of a point in degrees. Longitudes 180 and -180 give
  * exactly equal vectors, and so do all longitudes at a pole. */
@@ -225,7 +226,7 @@ static inline int oj_sphere_box3_is_empty(const struct oj_box3 *box)
 static inline double oj_sphere_box3_distance2(const struct oj_box3 *a,
                                               const struct oj_box3 *b)
 {
-    return oj_box_gap2(3, (const double *)a, (const double *)b);
+    return oj_box_squared_distance(3, (const double *)a, (const double *)b);
 }
 
 static inline struct oj_box3 oj_sphere_box3_of(struct oj_vec3 p)

@@ -62,8 +62,8 @@ static struct edge_probe measure_point_on_edge(struct edge_search *s, double t)
     int is_vertex = !(t > 0.0 && t < s->line.metres);
     if (!is_vertex)
         at = oj_geodesic_line_at(&s->line, t);
-    probe.metres = oj_geodesic_courses(s->geodesic, s->p->x, s->p->y,
-                                       at.longitude, at.latitude, course);
+    probe.metres = oj_geodesic_azimuths(s->geodesic, s->p->x, s->p->y,
+                                        at.longitude, at.latitude, course);
     turn = (course[1] - at.course) * RADIANS;
     probe.slope = cos(turn);
     /* The line from p runs to the left across the edge if p is on its right. */

@@ -183,7 +183,7 @@ oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
     const struct point_and_shape roles = find_point_and_shape(sides, a, b);
     struct chord_bounds_search s = {
         .side = roles.shapes,
-        .bulge = oj_ellipsoid_bulge_of_unit(sides->ellipsoid),
+        .bulge = oj_ellipsoid_bulge_factor(sides->ellipsoid),
         .least = INFINITY,
         .most = INFINITY};
     int64_t v, end;
@@ -312,9 +312,9 @@ static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
         q.y = 0.5 * (a.at.y + b.at.y) + by * left.y;
         q.z = 0.5 * (a.at.z + b.at.z) + by * left.z;
         l->is_odd ^=
-            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, a.at, b.at) ^
-            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, a.at, q) ^
-            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, q, b.at);
+            oj_sphere_path_crosses_arc(s->side, l->ring, s->p.at, a.at, b.at) ^
+            oj_sphere_path_crosses_arc(s->side, l->ring, s->p.at, a.at, q) ^
+            oj_sphere_path_crosses_arc(s->side, l->ring, s->p.at, q, b.at);
     }
 }
 
@@ -341,8 +341,8 @@ static int does_part_hold_point(void *user, int64_t part)
 
 /* Sets s to the place of the feature, which has edges, that is nearest to s->p,
  * if it is within limit2, a squared chord. */
-static void find_nearest_place(struct nearest_place_search *s, int64_t feature,
-                               double limit2)
+static void find_nearest_point_of_feature(struct nearest_place_search *s,
+                                          int64_t feature, double limit2)
 {
     static const struct part_visits visits = {
         does_part_hold_point, measure_vertex, measure_nearest_of_edges};
@@ -388,15 +388,15 @@ find_nearest_of_point_features(const struct oj_ellipsoid_sides *sides,
 }
 
 struct oj_nearest_points
-oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
-                         int64_t b, double most2)
+oj_ellipsoid_find_nearest_points(const struct oj_ellipsoid_sides *sides,
+                                 int64_t a, int64_t b, double most2)
 {
     const struct point_and_shape roles = find_point_and_shape(sides, a, b);
     const struct oj_ellipsoid *ellipsoid = sides->ellipsoid;
     struct nearest_place_search s = {.sides = sides,
                                      .side = roles.shapes,
                                      .bulge =
-                                         oj_ellipsoid_bulge_of_unit(ellipsoid)};
+                                         oj_ellipsoid_bulge_factor(ellipsoid)};
     struct oj_nearest_points best = {INFINITY, NAN, NAN, NAN, NAN};
     double limit2 = oj_ellipsoid_most_chord2(
         oj_ellipsoid_most_distance(ellipsoid, most2) + OJ_EDGE_FAR_ERROR);
@@ -409,7 +409,7 @@ oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
         s.p = vertex_of_side(roles.points, v);
         s.metres = INFINITY;
         s.vertex = INT64_MAX;
-        find_nearest_place(&s, roles.of_shapes, limit2);
+        find_nearest_point_of_feature(&s, roles.of_shapes, limit2);
         if (!(s.metres < best.distance))
             continue;
         best = (struct oj_nearest_points){s.metres, s.p.x, s.p.y, s.x, s.y};

@@ -44,7 +44,7 @@ oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
  *  points, otherwise the product of the numbers of points or edges, of which
  *  few are measured by geodesics. */
 struct oj_nearest_points
-oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
-                         int64_t b, double most2);
+oj_ellipsoid_find_nearest_points(const struct oj_ellipsoid_sides *sides,
+                                 int64_t a, int64_t b, double most2);
 
 #endif

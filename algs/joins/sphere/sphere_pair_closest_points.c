@@ -33,10 +33,9 @@ static void nearest_point_in_degrees(const struct oj_sphere_side *b,
     *y = atan2(foot.z, sqrt(foot.x * foot.x + foot.y * foot.y)) * DEGREES;
 }
 
-struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
-                                               int64_t a,
-                                               const struct oj_sphere_side *b,
-                                               int64_t feature)
+struct oj_nearest_points
+oj_sphere_find_closest_points(const struct oj_flat *flat, int64_t a,
+                              const struct oj_sphere_side *b, int64_t feature)
 {
     struct oj_nearest_points out = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_sphere_place best = {INFINITY, -1};

@@ -15,10 +15,9 @@
  *  Vertices are returned unchanged. Other points have a longitude in -180 ..
  *  180, or near the longitudes of their edge if these exceed 180.
  */
-struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
-                                               int64_t a,
-                                               const struct oj_sphere_side *b,
-                                               int64_t feature);
+struct oj_nearest_points
+oj_sphere_find_closest_points(const struct oj_flat *flat, int64_t a,
+                              const struct oj_sphere_side *b, int64_t feature);
 
 /** Returns the initial bearing of the great circle from a to b, in degrees
  * clockwise from north, in [0, 360). At a pole, its longitude defines north.

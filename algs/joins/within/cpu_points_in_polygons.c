@@ -16,7 +16,7 @@
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/cpu_lane_loops.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../foundations/relation/oj_is_points_in_polygons.h"
 #include "../../geometry/relate/relate.h"
@@ -241,10 +241,11 @@ static oj_status is_boundary_point_in_interior(const struct point_query *q,
     return OJ_OK;
 }
 
-static oj_status is_feature_solid_cached(const struct point_query *q,
-                                         struct point_worker *w,
-                                         int32_t feature, int *is_solid,
-                                         struct oj_error *err)
+static oj_status does_feature_enclose_areas_cached(const struct point_query *q,
+                                                   struct point_worker *w,
+                                                   int32_t feature,
+                                                   int *is_solid,
+                                                   struct oj_error *err)
 {
     uint8_t known =
         atomic_load_explicit(&q->solidity[feature], memory_order_relaxed);
@@ -253,8 +254,9 @@ static oj_status is_feature_solid_cached(const struct point_query *q,
         struct oj_shape shape = oj_shape_of(q->cells->flat, feature);
         OJ_TRY(oj_relate_figure_make(&w->relate.join_side, &shape, 0,
                                      &w->relate.node, err));
-        known =
-            oj_relate_figure_is_solid(&w->relate.join_side) ? SOLID : NOT_SOLID;
+        known = oj_relate_figure_encloses_areas(&w->relate.join_side)
+                    ? SOLID
+                    : NOT_SOLID;
         atomic_store_explicit(&q->solidity[feature], known,
                               memory_order_relaxed);
     }
@@ -275,7 +277,8 @@ static oj_status add_pair_on_boundary(const struct point_query *q,
     {
         int solid = 1, is_interior = 0;
         if (n_on == 1)
-            OJ_TRY(is_feature_solid_cached(q, w, feature, &solid, err));
+            OJ_TRY(
+                does_feature_enclose_areas_cached(q, w, feature, &solid, err));
         if (n_on > 1 || !solid)
             OJ_TRY(is_boundary_point_in_interior(q, w, first_row + point,
                                                  feature, &is_interior, err));
@@ -377,7 +380,7 @@ static oj_status find_ring_grid_cells_of_candidates(
         if (c->location != UNKNOWN)
             continue;
         if (ring->grid >= 0)
-            OJ_TRY(oj_ring_cells_grid(cells, ring, &grid, err));
+            OJ_TRY(oj_ring_cells_grid_of_ring(cells, ring, &grid, err));
         c->grid = grid;
         if (grid != NULL)
         {
@@ -529,8 +532,8 @@ OJ_INLINE void find_cell_and_probe(const struct oj_ring_axes *axes,
                                    uint32_t *out)
 {
     double nothing = (x - x) + (y - y);
-    double u = is_turned ? oj_ring_u(axes, x, y) : x;
-    double v = is_turned ? oj_ring_v(axes, x, y) : y;
+    double u = is_turned ? oj_ring_axes_u(axes, x, y) : x;
+    double v = is_turned ? oj_ring_axes_v(axes, x, y) : y;
     int32_t i = oj_frame_index(u, layer->x0, layer->scale_x, layer->last_x);
     int32_t j = oj_frame_index(v, layer->y0, layer->scale_y, layer->last_y);
     int32_t at = j / OJ_CELL_STEPS * layer->nx + i / OJ_CELL_STEPS;
@@ -612,7 +615,7 @@ OJ_INLINE oj_status add_candidates(const struct oj_ring_cells *cells,
         out->point = point;
         out->ring = entry->ring;
         out->location = UNKNOWN;
-        out += oj_ring_entry_holds(entry->steps, probe);
+        out += oj_ring_entry_contains_point(entry->steps, probe);
         __builtin_prefetch(&cells->ring[entry->ring]);
     }
     w->n_candidates = out - w->candidate;
@@ -688,9 +691,9 @@ static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
  * their cells. Stops at a cell that is subdivided, or at HELD entries. Returns
  * the number of points. */
 static int64_t
-collect_cell_ranges_of_survivors(const struct oj_ring_layer *borrowed,
-                                 struct point_worker *w, int64_t first,
-                                 int64_t n)
+collect_cell_ranges_of_near_points(const struct oj_ring_layer *borrowed,
+                                   struct point_worker *w, int64_t first,
+                                   int64_t n)
 {
     const struct oj_ring_layer layer_copy = *borrowed, *layer = &layer_copy;
     int64_t n_entries = 0, n_ranges = 0;
@@ -730,11 +733,9 @@ static oj_status append_candidate_rings_of_point(const struct point_query *q,
 /* Finds the rings whose boxes contain each of the survivors first .. n - 1.
  * Decides these candidates whenever the list has CANDIDATES or more; the last
  * ones stay in the list. */
-static oj_status find_candidates_of_survivors(const struct point_query *q,
-                                              struct point_worker *w,
-                                              int64_t first, int64_t n,
-                                              int64_t first_row,
-                                              struct oj_error *err)
+static oj_status find_candidates_of_points_near_rings(
+    const struct point_query *q, struct point_worker *w, int64_t first,
+    int64_t n, int64_t first_row, struct oj_error *err)
 {
     const struct point_survivor *survivor = w->survivor;
     const struct oj_ring_set *set = q->set;
@@ -750,8 +751,9 @@ static oj_status find_candidates_of_survivors(const struct point_query *q,
     for (int64_t i = first; i < n; i++)
     {
         int64_t n_ranges =
-            is_wide ? collect_cell_ranges_of_survivors(&set->layer[0], w, i, n)
-                    : 0;
+            is_wide
+                ? collect_cell_ranges_of_near_points(&set->layer[0], w, i, n)
+                : 0;
         if (n_ranges > 0)
             OJ_TRY(append_rings_of_cell_ranges(q->cells, w, &set->layer[0],
                                                n_ranges, err));
@@ -853,7 +855,7 @@ static oj_status list_leaves_of_point(const struct point_query *q,
     return OJ_OK;
 }
 
-static int64_t rank_of_ring(const struct point_query *q, int32_t ring)
+static int64_t tie_rank_of_ring(const struct point_query *q, int32_t ring)
 {
     return oj_tie_rank(q->tie_rank, q->cells->ring[ring].feature);
 }
@@ -952,9 +954,9 @@ static oj_status search_crowded_point(const struct point_query *q,
         {
             const struct oj_ring_entry *entry = &layer->entry[e];
             if (c.only_rank == INT64_MAX ||
-                rank_of_ring(q, entry->ring) < c.only_rank)
+                tie_rank_of_ring(q, entry->ring) < c.only_rank)
             {
-                if (oj_ring_entry_holds(entry->steps, leaf.probe))
+                if (oj_ring_entry_contains_point(entry->steps, leaf.probe))
                     OJ_TRY(add_ring_of_crowded_point(&c, w, entry->ring, err));
             }
             else if (c.only_rank == 0 || end - first > CROWDED)
@@ -966,18 +968,18 @@ static oj_status search_crowded_point(const struct point_query *q,
     OJ_TRY(refine_crowded_point(&c, w, err));
     for (int64_t i = 0; i < w->n_last; i++)
     {
-        if (rank_of_ring(q, w->last_ring[i]) < c.only_rank)
+        if (tie_rank_of_ring(q, w->last_ring[i]) < c.only_rank)
             OJ_TRY(add_candidate_ring(&c, w, w->last_ring[i], err));
     }
     return refine_crowded_point(&c, w, err);
 }
 
-/* Like find_candidates_of_survivors() for n survivors, but decides crowded
- * points on the way. */
-static oj_status find_only_pairs_of_survivors(const struct point_query *q,
-                                              struct point_worker *w, int64_t n,
-                                              int64_t first_row,
-                                              struct oj_error *err)
+/* Like find_candidates_of_points_near_rings() for n survivors, but decides
+ * crowded points on the way. */
+static oj_status
+find_only_pairs_of_points_near_rings(const struct point_query *q,
+                                     struct point_worker *w, int64_t n,
+                                     int64_t first_row, struct oj_error *err)
 {
     int64_t open = 0; /* first survivor whose candidates are not listed */
     for (int64_t i = 0, end; i < n; i = end)
@@ -989,11 +991,12 @@ static oj_status find_only_pairs_of_survivors(const struct point_query *q,
         OJ_TRY(list_leaves_of_point(q, w, i, end, first_row, &is_crowded, err));
         if (!is_crowded)
             continue;
-        OJ_TRY(find_candidates_of_survivors(q, w, open, i, first_row, err));
+        OJ_TRY(find_candidates_of_points_near_rings(q, w, open, i, first_row,
+                                                    err));
         OJ_TRY(search_crowded_point(q, w, point, first_row, err));
         open = end;
     }
-    return find_candidates_of_survivors(q, w, open, n, first_row, err);
+    return find_candidates_of_points_near_rings(q, w, open, n, first_row, err);
 }
 
 /* Sorts n entries of a cell in tie order. key [2 n] is scratch. */
@@ -1075,10 +1078,11 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
     else
         n_survivors = list_points_near_rings(set, w, n, set->n_layers);
     if (q->enough != OJ_ENOUGH_ALL)
-        OJ_TRY(find_only_pairs_of_survivors(q, w, n_survivors, first_row, err));
+        OJ_TRY(find_only_pairs_of_points_near_rings(q, w, n_survivors,
+                                                    first_row, err));
     else
-        OJ_TRY(
-            find_candidates_of_survivors(q, w, 0, n_survivors, first_row, err));
+        OJ_TRY(find_candidates_of_points_near_rings(q, w, 0, n_survivors,
+                                                    first_row, err));
     return refine_candidates_timed(q, w, first_row, err);
 }
 
@@ -1384,7 +1388,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
         n_pairs += self->task[i].n;
         n_matched += self->task[i].n_matched;
     }
-    OJ_TRY(oj_pairs_fit(b->budget.most, n_pairs, err));
+    OJ_TRY(oj_pair_budget_check(b->budget.most, n_pairs, err));
     /* The offsets are kept when the arrays grow. */
     OJ_TRY(oj_matches_reserve(out, n_rows, n_pairs, 1, err));
     oj_parallel_for(n_threads, n_tasks, move_pairs_of_task_into_place, b);
@@ -1453,7 +1457,7 @@ static int is_points_in_envelopes(const struct oj_relation *relation,
 
 #define ENGINE(words, is_taken)                                                \
     {                                                                          \
-        .name = words, .takes = is_taken,                                      \
+        .name = words, .supports = is_taken,                                   \
         .index_size = sizeof(struct points_in_polygons_index),                 \
         .build = build_points_in_polygons, .join = join_points_in_polygons,    \
         .free_side = free_points_in_polygons_index,                            \

@@ -106,8 +106,8 @@ WIDE static uint64_t find_edges_at_height(double height, const double *y, int n)
            (((uint64_t)1 << n) - 1);
 }
 
-/* Implements oj_ring_kernel.holding, like oj_ring_entry_holds(). It has no
- * branches, since most cells have at most eight entries. */
+/* Implements oj_ring_kernel.holding, like oj_ring_entry_contains_point(). It
+ * has no branches, since most cells have at most eight entries. */
 WIDE static int64_t
 find_entries_holding_points(const struct oj_ring_entry *entry,
                             const struct oj_ring_range *range, int64_t n,

@@ -21,8 +21,9 @@ OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
 {
     struct oj_box box = oj_box_empty();
     for (int64_t i = 0; i < n; i++)
-        oj_box_add_point(&box, is_turned ? oj_ring_u(axes, x[i], y[i]) : x[i],
-                         is_turned ? oj_ring_v(axes, x[i], y[i]) : y[i]);
+        oj_box_add_point(&box,
+                         is_turned ? oj_ring_axes_u(axes, x[i], y[i]) : x[i],
+                         is_turned ? oj_ring_axes_v(axes, x[i], y[i]) : y[i]);
     return box;
 }
 
@@ -741,8 +742,8 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
 
 /* Returns the number of tests of a ring that read all its edges before a grid
  * is built for it. */
-static int tests_before_grid(const struct oj_ring_cells *cells,
-                             const struct oj_located_ring *ring)
+static int count_tests_before_grid(const struct oj_ring_cells *cells,
+                                   const struct oj_located_ring *ring)
 {
     return ring->n_vertices >= LARGE &&
                    cells->n_points / MANY_POINTS >= cells->n_rings
@@ -793,7 +794,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
         *out = &late->grid;
         return OJ_OK;
     }
-    if (n_asked < tests_before_grid(cells, ring) ||
+    if (n_asked < count_tests_before_grid(cells, ring) ||
         atomic_exchange(&late->is_taken, 1) != 0)
         return OJ_OK;
     status = oj_edge_grid_of_ring(

@@ -154,9 +154,9 @@ OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                                const struct oj_edge_grid **out,
                                                struct oj_error *err);
 
-OJ_MUST_USE static inline oj_status
-oj_ring_cells_grid(struct oj_ring_cells *cells, const struct oj_located_ring *r,
-                   const struct oj_edge_grid **out, struct oj_error *err)
+OJ_MUST_USE static inline oj_status oj_ring_cells_grid_of_ring(
+    struct oj_ring_cells *cells, const struct oj_located_ring *r,
+    const struct oj_edge_grid **out, struct oj_error *err)
 {
     struct oj_late_grid *late = &cells->grid[r->grid];
     if (atomic_load_explicit(&late->n_asked, memory_order_acquire) <
@@ -171,19 +171,21 @@ int64_t oj_ring_cells_bytes(const struct oj_ring_cells *cells);
 
 void oj_ring_cells_free(struct oj_ring_cells *cells);
 
-static inline double oj_ring_u(const struct oj_ring_axes *a, double x, double y)
+static inline double oj_ring_axes_u(const struct oj_ring_axes *a, double x,
+                                    double y)
 {
     return (x - a->x0) * a->cos + (y - a->y0) * a->sin;
 }
 
-static inline double oj_ring_v(const struct oj_ring_axes *a, double x, double y)
+static inline double oj_ring_axes_v(const struct oj_ring_axes *a, double x,
+                                    double y)
 {
     return (y - a->y0) * a->cos - (x - a->x0) * a->sin;
 }
 
-/** Returns the value of a point for oj_ring_entry_holds(): its step within the
- * cell as bytes x, y, 127 - x, 127 - y. The top bit of each byte is set, so
- * that the subtraction of an entry does not borrow across bytes. */
+/** Returns the value of a point for oj_ring_entry_contains_point(): its step
+ * within the cell as bytes x, y, 127 - x, 127 - y. The top bit of each byte is
+ * set, so that the subtraction of an entry does not borrow across bytes. */
 static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
 {
     uint32_t x = (uint32_t)step_x % OJ_CELL_STEPS;
@@ -194,7 +196,7 @@ static inline uint32_t oj_ring_probe_of_steps(int32_t step_x, int32_t step_y)
 
 /** Returns 1 if the box of the entry contains the point. Compares all four
  * bytes at once. */
-static inline int oj_ring_entry_holds(uint32_t steps, uint32_t probe)
+static inline int oj_ring_entry_contains_point(uint32_t steps, uint32_t probe)
 {
     return ((probe - steps) & 0x80808080u) == 0x80808080u;
 }

@@ -1,8 +1,8 @@
 #include "oj_events.h"
 
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../../flatten/base/oj_clones.h"
 #include "../../../flatten/base/oj_hash_mix.h"
+#include "../../../flatten/base/oj_target_clones.h"
 
 #include <math.h>
 #include <string.h>
@@ -166,7 +166,8 @@ struct name
     int64_t n_text;
 };
 
-static struct name name_of_row(const struct oj_event_keys *keys, int64_t row)
+static struct name hashed_name_of_row(const struct oj_event_keys *keys,
+                                      int64_t row)
 {
     struct name name = {0};
     if (keys->integer != NULL)
@@ -213,8 +214,8 @@ static struct slot *find_slot(const struct oj_events *events,
     }
 }
 
-static struct name name_of_key(const struct oj_events *events,
-                               const struct key *key)
+static struct name hashed_name_of_key(const struct oj_events *events,
+                                      const struct key *key)
 {
     struct name name = {0};
     name.integer = key->name;
@@ -234,7 +235,7 @@ static void insert_all_keys_into_slots(struct oj_events *events)
 {
     for (int64_t i = 0; i < events->n_keys; i++)
     {
-        const struct name name = name_of_key(events, &events->key[i]);
+        const struct name name = hashed_name_of_key(events, &events->key[i]);
         uint64_t at = first_slot_of_hash(events, name.hash);
         while (events->slot[at].key != 0)
             at = (at + 1) & (uint64_t)(events->n_slots - 1);
@@ -429,7 +430,8 @@ static void hash_keys_of_block(struct oj_events *events, struct report_batch *b,
         row_key[i] = has_key && has_location(b->reports, row) ? 0 : -1;
         b->counts.n_without_key += !has_key;
         b->counts.n_without_place += has_key && row_key[i] < 0;
-        block->name[i] = row_key[i] == 0 ? name_of_row(b->keys, row) : none;
+        block->name[i] =
+            row_key[i] == 0 ? hashed_name_of_row(b->keys, row) : none;
         __builtin_prefetch(
             &events->slot[first_slot_of_hash(events, block->name[i].hash)]);
     }
@@ -662,8 +664,9 @@ oj_status oj_events_prepare(struct oj_events *events,
     return OJ_OK;
 }
 
-void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
-                      struct oj_event_rows *out)
+void oj_events_append_prepared(struct oj_events *events,
+                               const struct oj_matches *pairs,
+                               struct oj_event_rows *out)
 {
     append_events_of_rows(events, pairs, out);
     events->counts.n_reports += pairs->n_rows;
@@ -679,7 +682,7 @@ oj_status oj_events_add(struct oj_events *events,
 {
     int64_t n_most;
     OJ_TRY(oj_events_prepare(events, keys, reports, pairs, out, &n_most, err));
-    oj_events_finish(events, pairs, out);
+    oj_events_append_prepared(events, pairs, out);
     return OJ_OK;
 }
 

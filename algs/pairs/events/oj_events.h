@@ -120,16 +120,17 @@ OJ_MUST_USE oj_status oj_events_add(struct oj_events *events,
 
 /** oj_events_add() in two steps, for callers that allocate memory for the
  *  events. oj_events_prepare() does everything that can fail; *n_most is an
- *  upper bound of the number of events. oj_events_finish() cannot fail; it adds
- *  the batch that was prepared last. */
+ *  upper bound of the number of events. oj_events_append_prepared() cannot
+ *  fail; it adds the batch that was prepared last. */
 OJ_MUST_USE oj_status oj_events_prepare(struct oj_events *events,
                                         const struct oj_event_keys *keys,
                                         const struct oj_flat *reports,
                                         const struct oj_matches *pairs,
                                         struct oj_event_rows *out,
                                         int64_t *n_most, struct oj_error *err);
-void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
-                      struct oj_event_rows *out);
+void oj_events_append_prepared(struct oj_events *events,
+                               const struct oj_matches *pairs,
+                               struct oj_event_rows *out);
 
 /** Sets *counts to the counts of all reports and events so far. */
 void oj_events_count(const struct oj_events *events,

@@ -195,8 +195,9 @@ oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n_more,
     return OJ_OK;
 }
 
-oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
-                         const struct oj_ranking *ranking, struct oj_error *err)
+oj_status oj_answers_add_ranking(struct oj_answers *answers, int64_t row,
+                                 const struct oj_ranking *ranking,
+                                 struct oj_error *err)
 {
     OJ_TRY(oj_answers_reserve(answers, ranking->n, err));
     for (int64_t i = 0; i < ranking->n; i++)
@@ -239,7 +240,7 @@ static oj_status check_total_of_answers(const struct oj_answers *answers,
         if (answers[a].budget != NULL)
             most = answers[a].budget->most;
     }
-    return oj_pairs_fit(most, n, err);
+    return oj_pair_budget_check(most, n, err);
 }
 
 oj_status oj_answers_gather_undecided(const struct oj_answers *answers,
@@ -337,7 +338,8 @@ static oj_status group_entries_by_row(const struct oj_single_pairs *ones,
         next[row] = total;
         total += count;
     }
-    OJ_TRY(oj_pairs_fit(oj_most_pairs_of_batch(max_pairs, n_rows), total, err));
+    OJ_TRY(oj_pair_budget_check(oj_most_pairs_of_batch(max_pairs, n_rows),
+                                total, err));
     OJ_TRY(oj_matches_reserve(out, n_rows, total, 1, err));
     for (int64_t row = 0; ones != NULL && row < n_rows; row++)
     {

@@ -103,9 +103,10 @@ void oj_answers_start(struct oj_answers *answers,
                       struct oj_pair_budget *budget);
 
 /** Appends the pairs of a finished ranking, as pairs of `row`. */
-OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
-                                     const struct oj_ranking *ranking,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_answers_add_ranking(struct oj_answers *answers,
+                                             int64_t row,
+                                             const struct oj_ranking *ranking,
+                                             struct oj_error *err);
 
 /** Makes room for n pairs, which the caller then appends with
  * oj_answers_append_pair(). Fails with OJ_ERR_TOO_MANY_PAIRS if the budget of

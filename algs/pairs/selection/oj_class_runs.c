@@ -1,7 +1,7 @@
 #include "oj_class_runs.h"
 
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #ifndef OJ_CLASS_RUNS_H
 #define OJ_CLASS_RUNS_H
 
-#include "../../foundations/base/cpu_spatial_order.h"
+#include "../../foundations/base/cpu_morton_order.h"
 #include "oj_large_classes.h"
 
 /** The runs. Owner; zeroed memory is a valid value for layers without

@@ -72,12 +72,12 @@ static int compare_ranks(const struct equal_feature *a,
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static int by_class_and_rank(const void *left, const void *right)
+static int compare_by_class_and_rank(const void *left, const void *right)
 {
     return compare_ranks(left, right);
 }
 
-static int by_excluded_class(const void *left, const void *right)
+static int compare_by_excluded_class(const void *left, const void *right)
 {
     const struct equal_feature *a = left, *b = right;
     if (a->excluded != b->excluded)
@@ -90,7 +90,7 @@ static int32_t number_excluded_classes(const struct oj_equal_features *of,
                                        int64_t n, struct equal_feature *list)
 {
     int32_t n_classes = 0;
-    qsort(list, (size_t)n, sizeof *list, by_excluded_class);
+    qsort(list, (size_t)n, sizeof *list, compare_by_excluded_class);
     for (int64_t i = 0; i < n; i++)
     {
         n_classes += i == 0 || list[i].excluded != list[i - 1].excluded;
@@ -184,9 +184,10 @@ static void list_equal_features(const struct oj_equal_features *of, int64_t n,
     }
 }
 
-oj_status oj_equal_features_mark(const struct oj_equal_features *of, int64_t n,
-                                 const int32_t *feature, uint8_t *is_needed,
-                                 struct oj_error *err)
+oj_status oj_equal_features_mark_needed(const struct oj_equal_features *of,
+                                        int64_t n, const int32_t *feature,
+                                        uint8_t *is_needed,
+                                        struct oj_error *err)
 {
     struct equal_feature *list;
     int64_t *of_class = NULL, end;
@@ -204,7 +205,7 @@ oj_status oj_equal_features_mark(const struct oj_equal_features *of, int64_t n,
         oj_free(list);
         return oj_fail_nomem(err, n_classes + 1, sizeof *of_class);
     }
-    qsort(list, (size_t)n, sizeof *list, by_class_and_rank);
+    qsort(list, (size_t)n, sizeof *list, compare_by_class_and_rank);
     for (int64_t i = 0; i < n; i = end)
     {
         end = i + 1;

@@ -44,10 +44,9 @@ oj_equal_features_make(const struct oj_relation *relation,
 /** Sets is_needed[i] to 0 if no answer can contain feature[i], otherwise to 1.
  * feature: [n] distinct features of equal geometry, in any order. O(n log n).
  */
-OJ_MUST_USE oj_status oj_equal_features_mark(const struct oj_equal_features *of,
-                                             int64_t n, const int32_t *feature,
-                                             uint8_t *is_needed,
-                                             struct oj_error *err);
+OJ_MUST_USE oj_status oj_equal_features_mark_needed(
+    const struct oj_equal_features *of, int64_t n, const int32_t *feature,
+    uint8_t *is_needed, struct oj_error *err);
 
 /** Returns 1 if the FIDs are distinct: they ascend, or there is a tie rank,
  * which exists only for FIDs that are distinct and do not ascend. */

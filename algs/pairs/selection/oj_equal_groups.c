@@ -90,9 +90,9 @@ link_features_excluded_together(struct oj_equal_groups *groups,
     return OJ_OK;
 }
 
-oj_status oj_equal_groups_finish(struct oj_equal_groups *groups,
-                                 const struct oj_index_args *args,
-                                 struct oj_error *err)
+oj_status oj_equal_groups_sort_and_link(struct oj_equal_groups *groups,
+                                        const struct oj_index_args *args,
+                                        struct oj_error *err)
 {
     if (args->relation.unordered_pairs != 0)
         OJ_TRY(oj_sorted_fids_make(&args->relation, args->join_side,
@@ -118,7 +118,7 @@ static int are_coordinates_equal(const struct oj_ordered_point *a,
     return a->x == b->x && a->y == b->y;
 }
 
-static int by_code_and_coordinates(const void *left, const void *right)
+static int compare_by_code_and_coordinates(const void *left, const void *right)
 {
     const struct oj_ordered_point *a = left, *b = right;
     if (a->key != b->key)
@@ -137,7 +137,7 @@ static void sort_shapes_of_one_centre_by_hash(const struct oj_flat *flat,
 {
     for (int64_t i = 0; i < n; i++)
         run[i].key = (uint32_t)oj_flat_geometry_hash(flat, run[i].index);
-    qsort(run, (size_t)n, sizeof *run, by_code_and_coordinates);
+    qsort(run, (size_t)n, sizeof *run, compare_by_code_and_coordinates);
 }
 
 /* Sorts a long run so that equal geometries are adjacent. A run keeps its order
@@ -151,7 +151,7 @@ static oj_status sort_long_run(const struct oj_flat *flat, int64_t n,
                                        err));
     if (n_crowded == 0)
         return OJ_OK;
-    qsort(run, (size_t)n, sizeof *run, by_code_and_coordinates);
+    qsort(run, (size_t)n, sizeof *run, compare_by_code_and_coordinates);
     for (int64_t i = 0; !oj_flat_is_points(flat) && i < n; i = end)
     {
         for (end = i + 1; end < n && are_coordinates_equal(&run[i], &run[end]);)
@@ -232,7 +232,7 @@ oj_status oj_equal_groups_make(struct oj_equal_groups *groups,
     OJ_TRY(list_entries(groups, flat, order, err));
     OJ_TRY(oj_class_runs_make(&groups->classes, flat, groups->n, groups->first,
                               groups->feature, err));
-    return oj_equal_groups_finish(groups, args, err);
+    return oj_equal_groups_sort_and_link(groups, args, err);
 }
 
 int64_t oj_equal_groups_bytes(const struct oj_equal_groups *groups)

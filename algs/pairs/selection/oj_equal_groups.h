@@ -52,9 +52,9 @@ OJ_MUST_USE oj_status oj_equal_groups_make(struct oj_equal_groups *groups,
 /** Sorts the features of each entry and prepares next_other and fids for the
  * conditions of the join. O(features log features). Called by
  * oj_equal_groups_make(). */
-OJ_MUST_USE oj_status oj_equal_groups_finish(struct oj_equal_groups *groups,
-                                             const struct oj_index_args *args,
-                                             struct oj_error *err);
+OJ_MUST_USE oj_status oj_equal_groups_sort_and_link(
+    struct oj_equal_groups *groups, const struct oj_index_args *args,
+    struct oj_error *err);
 
 int64_t oj_equal_groups_bytes(const struct oj_equal_groups *groups);
 

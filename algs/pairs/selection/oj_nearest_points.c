@@ -179,9 +179,9 @@ static int does_part_contain_point(const struct part_side *s, double x,
 {
     const struct oj_box point = {x, y, x, y};
     return s->kind == OJ_PART_POLYGON && oj_box_intersects(&s->all, &point) &&
-           oj_rings_locate_all(x, y, s->flat->x, s->flat->y,
-                               s->flat->vertex_offset, s->first_ring,
-                               s->end_ring) != OJ_OUTSIDE;
+           oj_rings_locate_by_even_odd(x, y, s->flat->x, s->flat->y,
+                                       s->flat->vertex_offset, s->first_ring,
+                                       s->end_ring) != OJ_OUTSIDE;
 }
 
 /* Computes the point of segment s that is nearest to (x, y). */

@@ -16,7 +16,7 @@ fill_bit_difference_limits(const struct oj_text_condition *condition,
         {
             int most = a < b ? a : b;
             int common =
-                most > 0 ? (int)oj_text_least_common(condition, a, b) : 1;
+                most > 0 ? (int)oj_text_min_common_tokens(condition, a, b) : 1;
             int apart = common > most ? -1 : a + b - 2 * common;
             if (a == OJ_LONG_TEXT || b == OJ_LONG_TEXT)
                 apart = INT32_MAX;
@@ -152,18 +152,19 @@ uint64_t oj_flat_geometry_hash(const struct oj_flat *flat, int64_t feature)
     return hash;
 }
 
-int oj_pair_filter_takes_equal_attributes(const struct oj_relation *relation,
-                                          const struct oj_flat *join_side,
-                                          const struct oj_flat *input)
+int oj_pair_filter_supports_attributes_join(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
     return oj_relation_is_of_equal_attributes(relation);
 }
 
-double oj_pair_difference(const struct oj_relation *relation,
-                          const struct oj_flat *input, int64_t row,
-                          const struct oj_flat *join_side, int64_t feature)
+double oj_pair_vector_difference(const struct oj_relation *relation,
+                                 const struct oj_flat *input, int64_t row,
+                                 const struct oj_flat *join_side,
+                                 int64_t feature)
 {
     return oj_vector_difference(relation->vector.norm,
                                 oj_vector_at(&input->vectors, row),
@@ -176,8 +177,9 @@ static int are_vectors_near(const struct oj_pair_filter *f, int64_t row,
 {
     return oj_vector_is_there(&f->input->vectors, row) &&
            oj_vector_is_there(&f->join_side->vectors, feature) &&
-           oj_pair_difference(f->relation, f->input, row, f->join_side,
-                              feature) <= f->relation->vector.max_difference;
+           oj_pair_vector_difference(f->relation, f->input, row, f->join_side,
+                                     feature) <=
+               f->relation->vector.max_difference;
 }
 
 /* Returns 0 if the numbers of tokens and the token bitmaps prove that the texts
@@ -204,7 +206,7 @@ static int are_texts_similar(const struct oj_text_condition *condition,
     int64_t common = oj_token_sets_bound(a, row, b, feature);
     if (common <= 0 || !oj_text_is_similar(condition, common, n_a, n_b))
         return 0;
-    common = oj_token_sets_common(a, row, b, feature);
+    common = oj_token_sets_count_common(a, row, b, feature);
     return common > 0 && oj_text_is_similar(condition, common, n_a, n_b);
 }
 
@@ -245,14 +247,15 @@ OJ_COUNT_CLONES int oj_pair_filter_passes(const struct oj_pair_filter *filter,
            !oj_flat_same_geometry(a, row, b, feature);
 }
 
-double oj_pair_similarity(const struct oj_relation *relation, int condition,
-                          const struct oj_flat *input, int64_t row,
-                          const struct oj_flat *join_side, int64_t feature)
+double oj_pair_text_similarity(const struct oj_relation *relation,
+                               int condition, const struct oj_flat *input,
+                               int64_t row, const struct oj_flat *join_side,
+                               int64_t feature)
 {
     const struct oj_token_sets *a = &input->texts[condition];
     const struct oj_token_sets *b = &join_side->texts[condition];
     return oj_text_similarity(relation->similar[condition].measure,
-                              oj_token_sets_common(a, row, b, feature),
+                              oj_token_sets_count_common(a, row, b, feature),
                               a->size[row], b->size[feature]);
 }
 double oj_pair_similar_measure(const struct oj_relation *relation,
@@ -260,7 +263,8 @@ double oj_pair_similar_measure(const struct oj_relation *relation,
                                const struct oj_flat *join_side, int64_t feature)
 {
     return oj_relation_ranks_by_similarity(relation)
-               ? -oj_pair_similarity(relation, 0, input, row, join_side,
-                                     feature)
-               : oj_pair_difference(relation, input, row, join_side, feature);
+               ? -oj_pair_text_similarity(relation, 0, input, row, join_side,
+                                          feature)
+               : oj_pair_vector_difference(relation, input, row, join_side,
+                                           feature);
 }

@@ -44,9 +44,9 @@ OJ_MUST_USE oj_status oj_pair_filter_make(const struct oj_relation *relation,
 
 /** Implements oj_engine.takes for engines in which equal values of -on alone
  * decide. */
-int oj_pair_filter_takes_equal_attributes(const struct oj_relation *relation,
-                                          const struct oj_flat *join_side,
-                                          const struct oj_flat *input);
+int oj_pair_filter_supports_attributes_join(const struct oj_relation *relation,
+                                            const struct oj_flat *join_side,
+                                            const struct oj_flat *input);
 
 /** Returns 1 if the pair meets all conditions. Called before its geometries are
  * compared. */
@@ -67,15 +67,17 @@ static inline int32_t oj_token_count_class(int32_t n_tokens)
 
 /** Returns the similarity, 0 to 1, of the texts of one condition of relation;
  * both texts must have tokens. */
-double oj_pair_similarity(const struct oj_relation *relation, int condition,
-                          const struct oj_flat *input, int64_t row,
-                          const struct oj_flat *join_side, int64_t feature);
+double oj_pair_text_similarity(const struct oj_relation *relation,
+                               int condition, const struct oj_flat *input,
+                               int64_t row, const struct oj_flat *join_side,
+                               int64_t feature);
 
 /** Returns the difference of the two vectors of relation's condition on
  * vectors; neither may be missing. */
-double oj_pair_difference(const struct oj_relation *relation,
-                          const struct oj_flat *input, int64_t row,
-                          const struct oj_flat *join_side, int64_t feature);
+double oj_pair_vector_difference(const struct oj_relation *relation,
+                                 const struct oj_flat *input, int64_t row,
+                                 const struct oj_flat *join_side,
+                                 int64_t feature);
 
 /** Returns the measure of a pair of op similar: the similarity of the first
  * texts, negated; without texts, the difference of the vectors. */

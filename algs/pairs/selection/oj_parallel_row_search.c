@@ -178,7 +178,7 @@ static oj_status search_row(int64_t i, int thread, void *user,
         put_pair_of_row(index->one_per_row, row, &worker->ranking);
         return OJ_OK;
     }
-    return oj_answers_add(worker->answers, row, &worker->ranking, err);
+    return oj_answers_add_ranking(worker->answers, row, &worker->ranking, err);
 }
 
 /* Searches all rows of the batch in parallel. Each worker keeps its answers

@@ -14,7 +14,7 @@
 #ifndef OJ_PARALLEL_ROW_SEARCH_H
 #define OJ_PARALLEL_ROW_SEARCH_H
 
-#include "../../foundations/base/cpu_spatial_order.h"
+#include "../../foundations/base/cpu_morton_order.h"
 #include "../../foundations/relation/oj_index.h"
 #include "oj_answer_ranking.h"
 #include "oj_pair_filter.h"

@@ -3,7 +3,7 @@
 #define OJ_TIE_RANK_SORT_H
 
 #include "../../../flatten/base/oj_status.h"
-#include "../../foundations/base/oj_radix.h"
+#include "../../foundations/base/oj_radix_sort.h"
 
 #include <stddef.h>
 

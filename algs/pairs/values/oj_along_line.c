@@ -1,8 +1,8 @@
 #include "oj_along_line.h"
 
 #include "../../../flatten/base/oj_alloc.h"
-#include "../../../flatten/base/oj_clones.h"
 #include "../../../flatten/base/oj_parallel.h"
+#include "../../../flatten/base/oj_target_clones.h"
 #include "../../foundations/kernels/oj_segment.h"
 #include "../../joins/sphere/sphere_pair_closest_points.h"
 #include "../selection/oj_nearest_points.h"
@@ -26,7 +26,7 @@ static double length_of_segment(const struct oj_along_side *side, int64_t v)
 {
     const struct oj_flat *flat = side->flat;
     if (side->is_on_sphere)
-        return oj_sphere_metres_of(
+        return oj_sphere_metres_of_chord2(
             oj_sphere_chord2(side->sphere.at[v], side->sphere.at[v + 1]));
     return oj_point_distance(flat->x[v], flat->y[v], flat->x[v + 1],
                              flat->y[v + 1]);
@@ -91,8 +91,8 @@ static int64_t count_boxes(const struct oj_along_side *side, int level)
     return side->flat->n_vertices / segments_per_box(level) + 1;
 }
 
-static oj_status bound_segments_of_task(int64_t task, int thread, void *user,
-                                        struct oj_error *err)
+static oj_status compute_boxes_of_task(int64_t task, int thread, void *user,
+                                       struct oj_error *err)
 {
     struct oj_along_side *side = user;
     const struct oj_flat *flat = side->flat;
@@ -112,14 +112,14 @@ static oj_status bound_segments_of_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status bound_segments(struct oj_along_side *side, int n_threads,
-                                struct oj_error *err)
+static oj_status compute_boxes_of_segments(struct oj_along_side *side,
+                                           int n_threads, struct oj_error *err)
 {
     for (int level = 0; level < OJ_ALONG_LEVELS; level++)
         OJ_NEW(side->box[level], count_boxes(side, level), err);
     OJ_TRY(oj_parallel_try(
         n_threads, (count_boxes(side, 0) + BOXES_PER_TASK - 1) / BOXES_PER_TASK,
-        1, bound_segments_of_task, side, err));
+        1, compute_boxes_of_task, side, err));
     for (int level = 1; level < OJ_ALONG_LEVELS; level++)
     {
         for (int64_t i = 0; i < count_boxes(side, level); i++)
@@ -142,7 +142,7 @@ static oj_status measure_lines_of_side(struct oj_along_side *side,
         OJ_TRY(oj_sphere_side_build(&side->sphere, flat, NULL, NULL, 1, 0,
                                     n_threads, err));
     else
-        OJ_TRY(bound_segments(side, n_threads, err));
+        OJ_TRY(compute_boxes_of_segments(side, n_threads, err));
     return oj_parallel_try(n_threads,
                            (flat->n_features + FEATURES_PER_TASK - 1) /
                                FEATURES_PER_TASK,
@@ -382,7 +382,7 @@ static void skip_segments_without_length(struct place *q)
     q->v = v;
 }
 
-static void find_place_in_plane(struct place *q, double x, double y)
+static void project_on_segment_in_plane(struct place *q, double x, double y)
 {
     const double *at_x = q->side->flat->x + q->v;
     const double *at_y = q->side->flat->y + q->v;
@@ -403,13 +403,13 @@ static void find_place_in_plane(struct place *q, double x, double y)
     q->by = r;
 }
 
-static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
+static void project_on_segment_on_sphere(struct place *q, struct oj_vec3 p)
 {
     const struct oj_vec3 *at = q->side->sphere.at;
     struct oj_vec3 foot;
     q->end = oj_sphere_arc_nearest(p, at[q->v], at[q->v + 1], &foot);
     if (q->end == 0)
-        q->by = oj_sphere_metres_of(oj_sphere_chord2(at[q->v], foot)) /
+        q->by = oj_sphere_metres_of_chord2(oj_sphere_chord2(at[q->v], foot)) /
                 length_of_segment(q->side, q->v);
 }
 
@@ -517,7 +517,7 @@ static double number_of_segment(const struct oj_flat *flat, int64_t feature,
                     1);
 }
 
-static double m_of_place(const struct place *q)
+static double interpolate_m_value(const struct place *q)
 {
     const double *m = q->side->flat->m;
     if (m == NULL)
@@ -550,14 +550,14 @@ static void fill_values_along(const struct place *q, int64_t feature,
     if ((want & OJ_ALONG_BEARING) != 0)
         out->bearing = bearing_of_segment(q);
     if ((want & OJ_ALONG_M) != 0)
-        out->m = m_of_place(q);
+        out->m = interpolate_m_value(q);
 }
 
 /* Returns a place with the ring and the first vertex of the nearest segment;
  * the members end and by are not set. */
-static struct place place_of_segment(const struct oj_along_side *side,
-                                     int64_t feature,
-                                     const struct nearest_segment *nearest)
+static struct place init_place_on_segment(const struct oj_along_side *side,
+                                          int64_t feature,
+                                          const struct nearest_segment *nearest)
 {
     struct place q = {.side = side, .v = nearest->v};
     if (nearest->ring < 0)
@@ -574,24 +574,24 @@ static struct place place_of_segment(const struct oj_along_side *side,
 }
 
 /* Returns the values of the place of (x, y) on the nearest segment. */
-static struct oj_along along_segment(const struct oj_along_side *side,
-                                     int64_t feature,
-                                     const struct nearest_segment *nearest,
-                                     double x, double y, unsigned want)
+static struct oj_along
+measure_point_along_segment(const struct oj_along_side *side, int64_t feature,
+                            const struct nearest_segment *nearest, double x,
+                            double y, unsigned want)
 {
     struct oj_along out = no_place;
     struct oj_vec3 p = {0.0, 0.0, 0.0};
-    struct place q = place_of_segment(side, feature, nearest);
+    struct place q = init_place_on_segment(side, feature, nearest);
     double distance = nearest->distance;
     skip_segments_without_length(&q);
     if (side->is_on_sphere)
     {
         p = oj_sphere_vector(x, y);
-        find_place_on_sphere(&q, p);
-        distance = oj_sphere_metres_of(distance);
+        project_on_segment_on_sphere(&q, p);
+        distance = oj_sphere_metres_of_chord2(distance);
     }
     else
-        find_place_in_plane(&q, x, y);
+        project_on_segment_in_plane(&q, x, y);
     fill_values_along(&q, feature, nearest, want, &out);
     if ((want & OJ_ALONG_SIDE) != 0)
     {
@@ -601,10 +601,11 @@ static struct oj_along along_segment(const struct oj_along_side *side,
     return out;
 }
 
-struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
-                              double x, double y, double most,
-                              const struct oj_heading_range *heading,
-                              unsigned want)
+struct oj_along oj_along_measure_point(const struct oj_along_side *side,
+                                       int64_t feature, double x, double y,
+                                       double most,
+                                       const struct oj_heading_range *heading,
+                                       unsigned want)
 {
     struct nearest_segment nearest;
     if (isnan(x) || oj_flat_is_points(side->flat))
@@ -614,7 +615,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
                           no distance at all */
         nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
     return nearest.v < 0 ? no_place
-                         : along_segment(side, feature, &nearest, x, y, want);
+                         : measure_point_along_segment(side, feature, &nearest,
+                                                       x, y, want);
 }
 
 /* ---- blocks of pairs ----------------------------------------------------- */
@@ -691,9 +693,10 @@ OJ_INLINE void copy_four(four_doubles *to, const double *from)
  * vertex x[0], y[0]. Their squared distances differ from the squares of
  * oj_segment_distance() by rounding errors. add: INFINITY for segments that do
  * not count, otherwise 0. */
-OJ_INLINE void add_squares(const double *x, const double *y, double px,
-                           double py, const double *add, int32_t k,
-                           struct least_squares *least)
+OJ_INLINE void lower_least_squared_distances(const double *x, const double *y,
+                                             double px, double py,
+                                             const double *add, int32_t k,
+                                             struct least_squares *least)
 {
     int64_t q[SEGMENTS_AT_ONCE], low, high, next;
     const four_doubles one = {1.0, 1.0, 1.0, 1.0};
@@ -733,7 +736,7 @@ OJ_INLINE void add_squares(const double *x, const double *y, double px,
     least->second = smaller(smaller(next, least->second), high);
 }
 
-static inline double square_of(int64_t key)
+static inline double squared_distance_of_key(int64_t key)
 {
     double q;
     key &= ~(int64_t)(MOST_SEGMENTS - 1);
@@ -747,7 +750,7 @@ static inline double square_of(int64_t key)
  * oj_segment_distance() computes by less than 2^-47 (D + L). The margin exceeds
  * both several times: the segment has the least computed distance, and no other
  * one equals it. Pairs with squares that are infinite, NaN or below 1e-280 are
- * left to oj_along_find(). */
+ * left to oj_along_measure_point(). */
 OJ_CLONES static void
 find_nearest_segments_of_block(const struct oj_along_side *side, int64_t n,
                                const int32_t *feature, struct block_places *p)
@@ -778,13 +781,15 @@ find_nearest_segments_of_block(const struct oj_along_side *side, int64_t n,
             continue;
         }
         for (int32_t k = 0; k < n_left; k += SEGMENTS_AT_ONCE)
-            add_squares(x + v + k, y + v + k, p->px[i], p->py[i],
-                        add[n_left - k < SEGMENTS_AT_ONCE ? n_left - k
-                                                          : SEGMENTS_AT_ONCE],
-                        k, &least);
+            lower_least_squared_distances(
+                x + v + k, y + v + k, p->px[i], p->py[i],
+                add[n_left - k < SEGMENTS_AT_ONCE ? n_left - k
+                                                  : SEGMENTS_AT_ONCE],
+                k, &least);
         nearest = v + (least.first & (MOST_SEGMENTS - 1));
-        if (square_of(least.second) * (1.0 - 0x1p-40) >
-            square_of(least.first) + 0x1p-40 * (double)line->length2 + 1e-280)
+        if (squared_distance_of_key(least.second) * (1.0 - 0x1p-40) >
+            squared_distance_of_key(least.first) +
+                0x1p-40 * (double)line->length2 + 1e-280)
             p->v[i] = nearest;
         p->ax[i] = x[nearest];
         p->ay[i] = y[nearest];
@@ -796,9 +801,10 @@ find_nearest_segments_of_block(const struct oj_along_side *side, int64_t n,
 }
 
 /* Sets distance, ratio, along, offset and side of n places to the values that
- * oj_segment_distance(), find_place_in_plane(), oj_orientation_if_certain() and
- * fill_values_along() would compute. */
-OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
+ * oj_segment_distance(), project_on_segment_in_plane(),
+ * oj_orientation_if_certain() and fill_values_along() would compute. */
+OJ_CLONES static void project_block_on_segments(int64_t n,
+                                                struct block_places *p)
 {
     const double *restrict px = p->px, *restrict py = p->py;
     const double *restrict ax = p->ax, *restrict ay = p->ay;
@@ -832,10 +838,11 @@ OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
 }
 
 /* Returns the values of pair i of a block. */
-static struct oj_along
-find_along_of_block_pair(const struct oj_along_side *side, int32_t feature,
-                         const struct block_places *p, int64_t i, double most,
-                         unsigned want)
+static struct oj_along measure_pair_of_block(const struct oj_along_side *side,
+                                             int32_t feature,
+                                             const struct block_places *p,
+                                             int64_t i, double most,
+                                             unsigned want)
 {
     struct nearest_segment nearest = {p->distance[i], p->v[i], -1, NULL};
     struct oj_along along = no_place;
@@ -843,15 +850,16 @@ find_along_of_block_pair(const struct oj_along_side *side, int32_t feature,
     if (feature < 0)
         return no_place;
     if (p->v[i] < 0)
-        return oj_along_find(side, feature, p->px[i], p->py[i], most, NULL,
-                             want);
+        return oj_along_measure_point(side, feature, p->px[i], p->py[i], most,
+                                      NULL, want);
     if (p->side[i] == 0.0)
     {
         nearest.distance = oj_segment_distance(p->px[i], p->py[i], p->ax[i],
                                                p->ay[i], p->bx[i], p->by[i]);
-        return along_segment(side, feature, &nearest, p->px[i], p->py[i], want);
+        return measure_point_along_segment(side, feature, &nearest, p->px[i],
+                                           p->py[i], want);
     }
-    q = place_of_segment(side, feature, &nearest);
+    q = init_place_on_segment(side, feature, &nearest);
     q.by = p->ratio[i];
     fill_values_along(&q, feature, &nearest, want, &along);
     if ((want & OJ_ALONG_SIDE) != 0)
@@ -886,10 +894,10 @@ static void copy_if_wanted(double *to, const double *from, int64_t n)
         memcpy(to, from, (size_t)n * sizeof *from);
 }
 
-void oj_along_find_block(const struct oj_along_side *side, int64_t n,
-                         const int32_t *feature, const double *x,
-                         const double *y, const double *most,
-                         const struct oj_along_arrays *out)
+void oj_along_measure_block(const struct oj_along_side *side, int64_t n,
+                            const int32_t *feature, const double *x,
+                            const double *y, const double *most,
+                            const struct oj_along_arrays *out)
 {
     const unsigned more = (out->percent != NULL ? OJ_ALONG_PERCENT : 0U) |
                           (out->bearing != NULL ? OJ_ALONG_BEARING : 0U) |
@@ -909,7 +917,7 @@ void oj_along_find_block(const struct oj_along_side *side, int64_t n,
     memcpy(p.px, x, (size_t)n * sizeof *x);
     memcpy(p.py, y, (size_t)n * sizeof *y);
     find_nearest_segments_of_block(side, n, feature, &p);
-    find_block_places(n, &p);
+    project_block_on_segments(n, &p);
     copy_if_wanted(out->along, p.along, n);
     copy_if_wanted(out->offset, p.offset, n);
     copy_if_wanted(out->side, p.side, n);
@@ -917,9 +925,9 @@ void oj_along_find_block(const struct oj_along_side *side, int64_t n,
     {
         if (more != 0 || p.side[i] == 0.0)
         {
-            const struct oj_along place = find_along_of_block_pair(
-                side, feature[i], &p, i, most != NULL ? most[i] : INFINITY,
-                want);
+            const struct oj_along place =
+                measure_pair_of_block(side, feature[i], &p, i,
+                                      most != NULL ? most[i] : INFINITY, want);
             oj_along_store(out, i, &place);
         }
     }

@@ -72,8 +72,8 @@ struct oj_short_line
 /** Number of levels of boxes. A box of the last level holds 4096 segments. */
 #define OJ_ALONG_LEVELS 3
 
-/** The features of a layer, prepared for oj_along_find(). Owner; zeroed memory
- * is a valid empty one. */
+/** The features of a layer, prepared for oj_along_measure_point(). Owner;
+ * zeroed memory is a valid empty one. */
 struct oj_along_side
 {
     const struct oj_flat *flat; /**< must outlive this object */
@@ -118,10 +118,11 @@ enum oj_along_want
  *  want     enum oj_along_want or'ed; members not wanted are NaN
  * Cost: O(vertices of the feature), but up to 4096 are skipped at a time where
  * they are far away; on the sphere O(log vertices). */
-struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
-                              double x, double y, double most,
-                              const struct oj_heading_range *heading,
-                              unsigned want);
+struct oj_along oj_along_measure_point(const struct oj_along_side *side,
+                                       int64_t feature, double x, double y,
+                                       double most,
+                                       const struct oj_heading_range *heading,
+                                       unsigned want);
 
 /** Maximum number of pairs in a block. */
 #define OJ_ALONG_BLOCK 64
@@ -137,8 +138,8 @@ struct oj_along_arrays
 void oj_along_store(const struct oj_along_arrays *out, int64_t i,
                     const struct oj_along *place);
 
-/** oj_along_find() for n <= OJ_ALONG_BLOCK pairs in the plane, without a
- * heading: values i of out belong to the place of (x[i], y[i]) on feature[i];
+/** oj_along_measure_point() for n <= OJ_ALONG_BLOCK pairs in the plane, without
+ * a heading: values i of out belong to the place of (x[i], y[i]) on feature[i];
  * feature[i] < 0: the pair has none. most: [n], or NULL: INFINITY.
  *
  * Pair by pair, a processor waits longer for branches, which differ from pair
@@ -146,13 +147,13 @@ void oj_along_store(const struct oj_along_arrays *out, int64_t i,
  * at a time, by squared distances that cost one division; if the second least
  * one is larger than the least by more than rounding errors, the first segment
  * is the nearest, and only its place is computed. Pairs whose place may be a
- * vertex, or with other lines, are left to oj_along_find(). The places of the
- * points of citygen M along streets take 30 ns each, 44 by exact distances of
- * all segments. */
-void oj_along_find_block(const struct oj_along_side *side, int64_t n,
-                         const int32_t *feature, const double *x,
-                         const double *y, const double *most,
-                         const struct oj_along_arrays *out);
+ * vertex, or with other lines, are left to oj_along_measure_point(). The places
+ * of the points of citygen M along streets take 30 ns each, 44 by exact
+ * distances of all segments. */
+void oj_along_measure_block(const struct oj_along_side *side, int64_t n,
+                            const int32_t *feature, const double *x,
+                            const double *y, const double *most,
+                            const struct oj_along_arrays *out);
 
 /** Returns the planar distance from (x, y) to the nearest segment of a feature
  * whose direction fits the heading, and sets *to_x and *to_y to the nearest

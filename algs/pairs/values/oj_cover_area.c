@@ -52,7 +52,7 @@ void oj_cover_work_free(struct oj_cover_work *work)
 
 /* ---- edges --------------------------------------------------------------- */
 
-static oj_status add_height(struct cover *cover, double y)
+static oj_status add_slab_height(struct cover *cover, double y)
 {
     struct oj_cover_work *work = cover->work;
     OJ_ROOM(work->y, work->n_y, work->n_y + 1, work->cap_y, cover->err);
@@ -82,8 +82,8 @@ static oj_status add_edge(struct cover *cover, double ax, double ay, double bx,
             cover->err);
     work->edge[work->n_edges++] = edge;
     if (edge.y0 > 0.0)
-        OJ_TRY(add_height(cover, edge.y0));
-    return edge.y1 < height ? add_height(cover, edge.y1) : OJ_OK;
+        OJ_TRY(add_slab_height(cover, edge.y0));
+    return edge.y1 < height ? add_slab_height(cover, edge.y1) : OJ_OK;
 }
 
 /* Adds the edges of a ring that bound areas in the box. Leaves out edges to the
@@ -316,8 +316,8 @@ oj_status oj_cover_area(struct oj_cover_work *work, const struct oj_flat *input,
     struct cover cover = {.work = work, .err = err};
     cover.box = box_of_polygons(input, row);
     work->n_edges = work->n_y = work->n_parts = 0;
-    OJ_TRY(add_height(&cover, 0.0));
-    OJ_TRY(add_height(&cover, cover.box.y1 - cover.box.y0));
+    OJ_TRY(add_slab_height(&cover, 0.0));
+    OJ_TRY(add_slab_height(&cover, cover.box.y1 - cover.box.y0));
     OJ_TRY(add_edges_of_feature(&cover, input, row));
     cover.n_row_parts = work->n_parts;
     for (int64_t i = 0; i < n; i++)

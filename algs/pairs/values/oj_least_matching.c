@@ -132,7 +132,8 @@ static int greatest_exponent(const struct oj_matching_graph *graph, int64_t n,
  * numbers at this position are scaled by a power of two to at most
  * 2^WEIGHT_BITS and rounded (infinity: 2^WEIGHT_BITS); then the least of them
  * is subtracted from all. */
-static void set_costs_of_place(struct matching *m, int64_t n, int place)
+static void set_costs_at_weight_position(struct matching *m, int64_t n,
+                                         int place)
 {
     const int exponent = greatest_exponent(m->graph, n, place);
     s128 least = (s128)1 << WEIGHT_BITS;
@@ -496,7 +497,7 @@ static oj_status match_all_rows(struct matching *m, struct oj_error *err)
     const struct oj_matching_graph *graph = m->graph;
     const int32_t n = (int32_t)graph->n_rows;
     for (int place = 0; place < OJ_MATCHING_WEIGHTS; place++)
-        set_costs_of_place(m, graph->offset[n], place);
+        set_costs_at_weight_position(m, graph->offset[n], place);
     for (int32_t row = 0; row < n; row++)
     {
         OJ_TRY(oj_check_cancel(m->cancel, err));

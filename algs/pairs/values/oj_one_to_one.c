@@ -46,10 +46,10 @@ static void fill_similarities_and_differences(int64_t first, int64_t end,
         {
             int32_t feature = a->matches->join_row[p];
             if (a->to->similarity != NULL)
-                a->to->similarity[p] = oj_pair_similarity(
+                a->to->similarity[p] = oj_pair_text_similarity(
                     a->relation, 0, a->input, row, a->join_side, feature);
             if (a->to->difference != NULL)
-                a->to->difference[p] = oj_pair_difference(
+                a->to->difference[p] = oj_pair_vector_difference(
                     a->relation, a->input, row, a->join_side, feature);
         }
     }
@@ -402,11 +402,11 @@ static oj_status append_row_and_its_candidates(struct oj_one_to_one *choice,
     return propose_stable_matching_of_row(choice, choice->n_rows, at, err);
 }
 
-oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
-                            const struct oj_matches *matches,
-                            const struct oj_pair_ranks *ranks,
-                            const int64_t *ordinal, const int64_t *label,
-                            struct oj_error *err)
+oj_status oj_one_to_one_add_matches(struct oj_one_to_one *choice,
+                                    const struct oj_matches *matches,
+                                    const struct oj_pair_ranks *ranks,
+                                    const int64_t *ordinal,
+                                    const int64_t *label, struct oj_error *err)
 {
     for (int64_t i = 0; i < matches->n_rows; i++)
     {
@@ -769,8 +769,8 @@ static void free_records_and_candidates(struct oj_one_to_one *choice)
     choice->n_pieces = 0;
 }
 
-oj_status oj_one_to_one_finish(struct oj_one_to_one *choice, const int *cancel,
-                               struct oj_error *err)
+oj_status oj_one_to_one_choose_pairs(struct oj_one_to_one *choice,
+                                     const int *cancel, struct oj_error *err)
 {
     int64_t label = 0;
     choice->n_pairs = 0;
@@ -789,8 +789,9 @@ oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n)
     return choice->pair;
 }
 
-const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
-                                             int64_t label, int64_t *hint)
+const struct oj_one_pair *
+oj_one_to_one_find_pair(const struct oj_one_to_one *choice, int64_t label,
+                        int64_t *hint)
 {
     const struct oj_one_pair *pair = choice->pair;
     int64_t low = *hint, end = choice->n_pairs;

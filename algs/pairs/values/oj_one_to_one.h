@@ -93,37 +93,36 @@ void oj_pair_ranks_free(struct oj_pair_ranks *ranks);
  * lists.
  *  ordinal  ordinal[join_row] is the feature's ordinal in the join layer; NULL:
  *           join_row is this ordinal
- *  label    [rows] by which oj_one_to_one_find() finds a row; NULL: numbers of
- *           rows, counted over all answers */
-OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
-                                        const struct oj_matches *matches,
-                                        const struct oj_pair_ranks *ranks,
-                                        const int64_t *ordinal,
-                                        const int64_t *label,
-                                        struct oj_error *err);
+ *  label    [rows] by which oj_one_to_one_find_pair() finds a row; NULL:
+ *           numbers of rows, counted over all answers */
+OJ_MUST_USE oj_status oj_one_to_one_add_matches(
+    struct oj_one_to_one *choice, const struct oj_matches *matches,
+    const struct oj_pair_ranks *ranks, const int64_t *ordinal,
+    const int64_t *label, struct oj_error *err);
 
 /** Ends the input and selects the pairs. Fails with OJ_ERR_DATA if two rows
  * with pairs have equal labels. cancel  nonzero stops the search; may be NULL
  */
-OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
-                                           const int *cancel,
-                                           struct oj_error *err);
+OJ_MUST_USE oj_status oj_one_to_one_choose_pairs(struct oj_one_to_one *choice,
+                                                 const int *cancel,
+                                                 struct oj_error *err);
 
 /** Sets *n_groups to the number of groups that were too large for the best
  * pairs, and *n_pairs to the number of their pairs. Valid after
- * oj_one_to_one_finish(). */
+ * oj_one_to_one_choose_pairs(). */
 void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
                                 int64_t *n_groups, int64_t *n_pairs);
 
 /** Returns the accepted pairs, ascending by label, and sets *n to their number.
- * Valid after oj_one_to_one_finish(). */
+ * Valid after oj_one_to_one_choose_pairs(). */
 const struct oj_one_pair *
 oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n);
 
 /** Returns the pair of the row with this label, or NULL. *hint must be 0 before
  * the first call; it speeds up calls with ascending labels. */
-const struct oj_one_pair *oj_one_to_one_find(const struct oj_one_to_one *choice,
-                                             int64_t label, int64_t *hint);
+const struct oj_one_pair *
+oj_one_to_one_find_pair(const struct oj_one_to_one *choice, int64_t label,
+                        int64_t *hint);
 
 /** Accepts NULL. */
 void oj_one_to_one_close(struct oj_one_to_one *choice);

@@ -28,7 +28,7 @@ void oj_pair_matrix_side_free(struct oj_pair_matrix_side *side)
     memset(side, 0, sizeof *side);
 }
 
-void oj_pair_matrix_forget(struct oj_pair_matrix_work *work)
+void oj_pair_matrix_forget_batch(struct oj_pair_matrix_work *work)
 {
     oj_relate_scratch_forget_layers(&work->relate);
     oj_relate_figure_forget_layer(&work->figure);
@@ -76,11 +76,11 @@ static oj_status find_validity(struct oj_pair_matrix_side *side,
     return OJ_OK;
 }
 
-oj_status oj_pair_matrix_find(struct oj_pair_matrix_side *side,
-                              const struct oj_flat *input, int64_t row,
-                              int64_t feature, const int *cancel,
-                              struct oj_pair_matrix_work *work,
-                              struct oj_matrix *matrix, struct oj_error *err)
+oj_status oj_pair_matrix_compute(struct oj_pair_matrix_side *side,
+                                 const struct oj_flat *input, int64_t row,
+                                 int64_t feature, const int *cancel,
+                                 struct oj_pair_matrix_work *work,
+                                 struct oj_matrix *matrix, struct oj_error *err)
 {
     int is_valid;
     OJ_TRY(cache_shape_of_row(work, input, row, err));
@@ -99,7 +99,7 @@ int oj_pair_matrix_relation(const struct oj_matrix *matrix)
     for (int i = 0; i < n; i++)
     {
         relation.op = (enum oj_op)oj_op_find(names[i]);
-        if (oj_matrix_decides_pair(matrix, &relation))
+        if (oj_matrix_satisfies_relation(matrix, &relation))
             return i;
     }
     return n - 1;

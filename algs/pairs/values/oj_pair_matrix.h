@@ -33,14 +33,14 @@ void oj_pair_matrix_side_free(struct oj_pair_matrix_side *side);
 
 /** Drops the cached shapes of work. Must be called before work is used with
  * another batch or join side. */
-void oj_pair_matrix_forget(struct oj_pair_matrix_work *work);
+void oj_pair_matrix_forget_batch(struct oj_pair_matrix_work *work);
 
 void oj_pair_matrix_work_free(struct oj_pair_matrix_work *work);
 
 /** Finds the matrix of an input row and a feature of the side; both must have
  * parts. Costs as much as oj_shapes_relate(). cancel: nonzero ends the work
  * with OJ_ERR_CANCELLED. */
-OJ_MUST_USE oj_status oj_pair_matrix_find(
+OJ_MUST_USE oj_status oj_pair_matrix_compute(
     struct oj_pair_matrix_side *side, const struct oj_flat *input, int64_t row,
     int64_t feature, const int *cancel, struct oj_pair_matrix_work *work,
     struct oj_matrix *matrix, struct oj_error *err);

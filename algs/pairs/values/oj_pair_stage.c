@@ -397,9 +397,10 @@ static int64_t row_of_next_entry(const struct oj_matches *m, int64_t row,
 
 static oj_status set_values_of_pair(struct pair_stage_worker *worker,
                                     struct oj_error *err);
-static int are_places_found_in_blocks(const struct oj_pair_stage *stage);
-static void find_places_of_task(struct pair_stage_worker *worker, int64_t end);
-static int wants_places_only(const struct oj_pair_request *request);
+static int are_along_values_set_in_blocks(const struct oj_pair_stage *stage);
+static void set_along_values_of_task(struct pair_stage_worker *worker,
+                                     int64_t end);
+static int wants_along_values_only(const struct oj_pair_request *request);
 
 static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
                                      struct oj_error *err)
@@ -413,11 +414,11 @@ static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
                       : m->n_entries;
     worker->row = row_of_entry(m, entry);
     worker->entry = entry;
-    worker->has_places = are_places_found_in_blocks(stage);
+    worker->has_places = are_along_values_set_in_blocks(stage);
     if (worker->has_places)
     {
-        find_places_of_task(worker, end);
-        if (wants_places_only(&stage->request))
+        set_along_values_of_task(worker, end);
+        if (wants_along_values_only(&stage->request))
             return oj_check_cancel(stage->request.cancel, err);
     }
     for (; entry < end; entry++)
@@ -488,8 +489,8 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
 {
     enum oj_geos_outcome outcome;
     OJ_TRY(open_geos_for_worker(worker, err));
-    outcome = oj_geos_pairs_add_common(worker->geos, worker->row,
-                                       worker->feature, shapes);
+    outcome = oj_geos_pairs_add_intersection(worker->geos, worker->row,
+                                             worker->feature, shapes);
     *is_there = outcome == OJ_GEOS_YES;
     if (outcome == OJ_GEOS_YES)
         return OJ_OK;
@@ -650,7 +651,7 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
 {
     int64_t at = stage->shape_at[entry], part = 0, end = 0;
     struct oj_flat from = {0};
-    OJ_TRY(oj_flat_buf_begin(to, entry, err));
+    OJ_TRY(oj_flat_buf_begin_feature(to, entry, err));
     if (at >= 0)
         from = oj_flat_buf_view(&stage->worker[at % stage->n_workers].shapes);
     if (from.part_offset != NULL) /* otherwise this worker has no intersection
@@ -665,7 +666,7 @@ static oj_status copy_intersection_shape(const struct oj_pair_stage *stage,
             (stage->request.shape_kinds & from.part_kind[part]) != 0)
             OJ_TRY(oj_flat_buf_copy_part(to, &from, part, err));
     }
-    return oj_flat_buf_end(to, err);
+    return oj_flat_buf_end_feature(to, err);
 }
 
 /* ---- area covered by all features of a row --------------------------------
@@ -753,9 +754,9 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     *area = by_slabs;
     if (is_area_alone && !isnan(*whole))
         return OJ_OK;
-    outcome = oj_geos_pairs_cover(worker->geos, worker->row,
-                                  entries->join_row + worker->entry, n,
-                                  wants_length, area, length);
+    outcome = oj_geos_pairs_measure_cover(worker->geos, worker->row,
+                                          entries->join_row + worker->entry, n,
+                                          wants_length, area, length);
     if (outcome == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory for the union of the features of a row: "
@@ -802,8 +803,8 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
 /* Sets *range to the directions that fit the row's heading, and returns it;
  * NULL if the row has no heading or the join has no condition on headings. */
 static const struct oj_heading_range *
-find_range_of_row(const struct pair_stage_worker *worker,
-                  struct oj_heading_range *range)
+find_heading_range_of_row(const struct pair_stage_worker *worker,
+                          struct oj_heading_range *range)
 {
     const struct oj_pair_stage *stage = worker->stage;
     const struct oj_heading_condition *condition =
@@ -846,8 +847,8 @@ find_points_on_ellipsoid(const struct pair_stage_worker *worker)
         &stage->sphere};
     struct oj_chord2_range range = oj_ellipsoid_chord_range(
         &sides, worker->row, worker->feature, (double)INFINITY);
-    return oj_ellipsoid_points_find(&sides, worker->row, worker->feature,
-                                    range.most2);
+    return oj_ellipsoid_find_nearest_points(&sides, worker->row,
+                                            worker->feature, range.most2);
 }
 
 static oj_status find_closest_points(struct pair_stage_worker *worker,
@@ -856,7 +857,8 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
 {
     const struct oj_pair_stage *stage = worker->stage;
     struct oj_heading_range space;
-    const struct oj_heading_range *range = find_range_of_row(worker, &space);
+    const struct oj_heading_range *range =
+        find_heading_range_of_row(worker, &space);
     if (range != NULL)
     {
         find_points_by_heading(worker, range, points);
@@ -869,8 +871,8 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
     }
     if (is_on_globe(stage))
     {
-        *points = oj_sphere_points_find(stage->input.joined, worker->row,
-                                        &stage->sphere, worker->feature);
+        *points = oj_sphere_find_closest_points(
+            stage->input.joined, worker->row, &stage->sphere, worker->feature);
         return OJ_OK;
     }
     return oj_nearest_points_find(stage->input.joined, worker->row,
@@ -926,8 +928,8 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
     if (is_on_globe(stage))
     {
         if (!oj_flat_is_points(side))
-            *p = oj_sphere_points_find(input, worker->row, &stage->along.sphere,
-                                       worker->feature);
+            *p = oj_sphere_find_closest_points(
+                input, worker->row, &stage->along.sphere, worker->feature);
         return OJ_OK;
     }
     OJ_TRY(find_closest_points(worker, p, err));
@@ -950,9 +952,9 @@ static int do_features_cross(const struct pair_stage_worker *worker,
 
 /* Returns an upper bound of the distance from the join feature's line: the
  * measure of a pair of a point and a line in the plane, otherwise INFINITY. In
- * a join whose measure is no distance, oj_along_find() ignores a measure that
- * is too small or NaN. */
-static double most_distance_of_place(const struct pair_stage_worker *worker)
+ * a join whose measure is no distance, oj_along_measure_point() ignores a
+ * measure that is too small or NaN. */
+static double max_distance_to_line(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
     const struct oj_flat *side = stage->join_side.joined;
@@ -963,7 +965,7 @@ static double most_distance_of_place(const struct pair_stage_worker *worker)
 }
 
 /* Returns 1 if the places of a task's pairs are found together. */
-static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
+static int are_along_values_set_in_blocks(const struct oj_pair_stage *stage)
 {
     return stage->along_wants != 0 && stage->visit == set_values_of_pair &&
            !is_on_globe(stage) && !stage->request.relation.heading.is_asked &&
@@ -974,7 +976,7 @@ static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
  * are requested; NULL for the other columns. The column OJ_PAIR_ALONG holds the
  * M value with OJ_ALONG_M, otherwise the length from the start of the line. */
 static struct oj_along_arrays
-arrays_of_places(const struct oj_pair_stage *stage, int64_t entry)
+arrays_of_along_values(const struct oj_pair_stage *stage, int64_t entry)
 {
     const int is_m = (stage->along_wants & OJ_ALONG_M) != 0;
     double *at[OJ_N_PAIR_VALUES] = {NULL};
@@ -994,7 +996,8 @@ arrays_of_places(const struct oj_pair_stage *stage, int64_t entry)
 
 /* Sets the values along lines of the entries from the current one to end - 1.
  */
-static void find_places_of_task(struct pair_stage_worker *worker, int64_t end)
+static void set_along_values_of_task(struct pair_stage_worker *worker,
+                                     int64_t end)
 {
     const struct oj_pair_stage *stage = worker->stage;
     const struct oj_flat *input = stage->input.joined;
@@ -1005,7 +1008,7 @@ static void find_places_of_task(struct pair_stage_worker *worker, int64_t end)
     const double *px = is_row_per_entry ? input->x + first : x;
     const double *py = is_row_per_entry ? input->y + first : y;
     int64_t row = worker->row;
-    struct oj_along_arrays out = arrays_of_places(stage, first);
+    struct oj_along_arrays out = arrays_of_along_values(stage, first);
     for (int64_t i = first; !is_row_per_entry && i < end; i++)
     {
         row = row_of_next_entry(m, row, i);
@@ -1014,11 +1017,11 @@ static void find_places_of_task(struct pair_stage_worker *worker, int64_t end)
     }
     if (out.m != NULL)
         out.along = along;
-    oj_along_find_block(&stage->along, n, m->join_row + first, px, py,
-                        stage->join_side.joined->part_kinds == OJ_PART_LINE
-                            ? m->measure + first
-                            : NULL,
-                        &out);
+    oj_along_measure_block(&stage->along, n, m->join_row + first, px, py,
+                           stage->join_side.joined->part_kinds == OJ_PART_LINE
+                               ? m->measure + first
+                               : NULL,
+                           &out);
     for (int64_t i = 0; out.m != NULL && i < n; i++)
         worker->n_without_m += !isnan(along[i]) && isnan(out.m[i]);
 }
@@ -1027,7 +1030,8 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {
     const struct oj_pair_stage *stage = worker->stage;
-    const struct oj_along_arrays out = arrays_of_places(stage, worker->entry);
+    const struct oj_along_arrays out =
+        arrays_of_along_values(stage, worker->entry);
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     struct oj_heading_range range;
@@ -1036,10 +1040,10 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
     if (worker->feature >= 0)
     {
         OJ_TRY(find_point_beside_line(worker, &p, err));
-        place = oj_along_find(&stage->along, worker->feature, p.ax, p.ay,
-                              most_distance_of_place(worker),
-                              find_range_of_row(worker, &range),
-                              stage->along_wants);
+        place = oj_along_measure_point(
+            &stage->along, worker->feature, p.ax, p.ay,
+            max_distance_to_line(worker),
+            find_heading_range_of_row(worker, &range), stage->along_wants);
     }
     if (!isnan(place.along) && do_features_cross(worker, &p))
         place.offset = place.side = 0.0;
@@ -1060,7 +1064,7 @@ static oj_status set_matrix_values_of_pair(struct pair_stage_worker *worker,
     if (worker->feature >= 0 && kinds_of_row(worker) != 0 &&
         kinds_of_feature(worker) != 0)
     {
-        OJ_TRY(oj_pair_matrix_find(
+        OJ_TRY(oj_pair_matrix_compute(
             &stage->matrices, stage->input.whole, worker->row, worker->feature,
             stage->request.cancel, &worker->matrix, &matrix, err));
         code = oj_pair_matrix_code(matrix.at);
@@ -1078,17 +1082,17 @@ static double similarity_of_pair(const struct pair_stage_worker *worker,
                                  int condition)
 {
     const struct oj_pair_stage *stage = worker->stage;
-    return oj_pair_similarity(&stage->request.relation, condition,
-                              stage->input.joined, worker->row,
-                              stage->join_side.joined, worker->feature);
+    return oj_pair_text_similarity(&stage->request.relation, condition,
+                                   stage->input.joined, worker->row,
+                                   stage->join_side.joined, worker->feature);
 }
 
 static double difference_of_pair(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
-    return oj_pair_difference(&stage->request.relation, stage->input.joined,
-                              worker->row, stage->join_side.joined,
-                              worker->feature);
+    return oj_pair_vector_difference(&stage->request.relation,
+                                     stage->input.joined, worker->row,
+                                     stage->join_side.joined, worker->feature);
 }
 
 static void set_similarity_values_of_pair(struct pair_stage_worker *worker)
@@ -1127,7 +1131,7 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
 }
 
 /* Returns 1 if values along lines are all that a pair needs. */
-static int wants_places_only(const struct oj_pair_request *request)
+static int wants_along_values_only(const struct oj_pair_request *request)
 {
     return !wants_overlap(request) && !wants_cover(request) &&
            !wants_nearest_points(request) && !wants_matrix(request) &&
@@ -1347,7 +1351,7 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     for (int i = 0; i < stage->n_workers; i++)
     {
         stage->worker[i].has_input = 0;
-        oj_pair_matrix_forget(&stage->worker[i].matrix);
+        oj_pair_matrix_forget_batch(&stage->worker[i].matrix);
     }
     if (stage->geodesic != NULL)
     {

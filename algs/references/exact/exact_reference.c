@@ -990,7 +990,7 @@ oj_status oj_exact_decide_pair(const struct oj_relation *relation,
         return OJ_OK;
     }
     OJ_TRY(oj_exact_matrix(input, row, join_side, feature, &matrix, err));
-    *holds = oj_matrix_decides_pair(&matrix, relation);
+    *holds = oj_matrix_satisfies_relation(&matrix, relation);
     return OJ_OK;
 }
 

@@ -472,7 +472,7 @@ static int allocate_cache_slots(struct geos_side *side)
     return side->kept != NULL;
 }
 
-void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature)
+void oj_geos_pairs_evict_feature(struct oj_geos_pairs *pairs, int64_t feature)
 {
     struct geos_side *side = &pairs->join_side;
     struct kept *kept =
@@ -934,7 +934,8 @@ relate_points_to_polygons(struct polygon_locators *locators,
                                                 : OJ_PLACE_EXTERIOR,
                       0);
     }
-    return oj_matrix_decides_pair(&matrix, relation) ? OJ_GEOS_YES : OJ_GEOS_NO;
+    return oj_matrix_satisfies_relation(&matrix, relation) ? OJ_GEOS_YES
+                                                           : OJ_GEOS_NO;
 }
 
 /* ---- predicates ---------------------------------------------------------- */
@@ -1146,9 +1147,9 @@ static oj_status add_wkb_as_feature(struct oj_flat_buf *shapes,
                                     const uint8_t *wkb, size_t n,
                                     struct oj_error *err)
 {
-    OJ_TRY(oj_flat_buf_begin(shapes, shapes->n_features, err));
+    OJ_TRY(oj_flat_buf_begin_feature(shapes, shapes->n_features, err));
     OJ_TRY(oj_wkb_add_parts(shapes, wkb, n, err));
-    return oj_flat_buf_end(shapes, err);
+    return oj_flat_buf_end_feature(shapes, err);
 }
 
 /* Appends a geometry as a feature; after a failure the caller removes what was
@@ -1491,9 +1492,10 @@ static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
                                  {&pairs->join_side, b, b->kinds, whole_b}});
 }
 
-enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
-                                              int64_t row, int64_t feature,
-                                              struct oj_flat_buf *shapes)
+enum oj_geos_outcome oj_geos_pairs_add_intersection(struct oj_geos_pairs *pairs,
+                                                    int64_t row,
+                                                    int64_t feature,
+                                                    struct oj_flat_buf *shapes)
 {
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_outcome both =
@@ -1514,7 +1516,7 @@ enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
     GEOSGeom_destroy_r(pairs->handle.geos, common);
     if (status == OJ_OK)
         return OJ_GEOS_YES;
-    oj_flat_buf_drop(shapes);
+    oj_flat_buf_drop_feature(shapes);
     return OJ_GEOS_OUT_OF_MEMORY;
 }
 
@@ -1738,7 +1740,8 @@ static GEOSGeometry *make_box_around_row(const struct geos_cover *cover)
 }
 
 /* Returns the kinds of a feature's parts that have an area or a length. */
-static unsigned covering_kinds(const struct oj_flat *flat, int64_t feature)
+static unsigned kinds_with_area_or_length(const struct oj_flat *flat,
+                                          int64_t feature)
 {
     return oj_flat_kinds(flat, feature) & (OJ_PART_LINE | OJ_PART_POLYGON);
 }
@@ -1778,7 +1781,7 @@ static oj_status collect_lines_of_features(const struct geos_cover *cover,
 {
     const struct oj_flat *flat = cover->pairs->join_side.flat;
     struct oj_error err;
-    OJ_TRY(oj_flat_buf_begin(lines, 0, &err));
+    OJ_TRY(oj_flat_buf_begin_feature(lines, 0, &err));
     for (int64_t i = 0; i < cover->n; i++)
     {
         if ((oj_flat_kinds(flat, cover->features[i]) & OJ_PART_LINE) == 0)
@@ -1790,7 +1793,7 @@ static oj_status collect_lines_of_features(const struct geos_cover *cover,
                 OJ_TRY(oj_flat_buf_copy_part(lines, flat, part, &err));
         }
     }
-    return oj_flat_buf_end(lines, &err);
+    return oj_flat_buf_end_feature(lines, &err);
 }
 
 /* Adds the intersection of the row's members of one kind with all the lines at
@@ -1989,7 +1992,8 @@ static enum oj_geos_outcome measure_covered_lines(struct geos_cover *cover,
 {
     struct oj_geos_pairs *pairs = cover->pairs;
     GEOSContextHandle_t geos = pairs->handle.geos;
-    const unsigned kinds = covering_kinds(pairs->input.flat, cover->row);
+    const unsigned kinds =
+        kinds_with_area_or_length(pairs->input.flat, cover->row);
     GEOSGeometry *around = NULL, *inside = NULL, *lines = NULL;
     enum oj_geos_outcome outcome = OJ_GEOS_YES;
     double in_polygons = 0.0, in_both = 0.0, all = 0.0;
@@ -2016,13 +2020,14 @@ static enum oj_geos_outcome measure_covered_lines(struct geos_cover *cover,
 
 /* Sets *area and *length to the cover of a single feature, which is its
  * intersection with the row. */
-static enum oj_geos_outcome measure_common(struct oj_geos_pairs *pairs,
-                                           int64_t row, int64_t feature,
-                                           double *area, double *length)
+static enum oj_geos_outcome
+measure_intersection_of_pair(struct oj_geos_pairs *pairs, int64_t row,
+                             int64_t feature, double *area, double *length)
 {
     enum oj_geos_outcome outcome;
     oj_flat_buf_clear(&pairs->united);
-    outcome = oj_geos_pairs_add_common(pairs, row, feature, &pairs->united);
+    outcome =
+        oj_geos_pairs_add_intersection(pairs, row, feature, &pairs->united);
     if (outcome == OJ_GEOS_YES)
     {
         const struct oj_flat common = oj_flat_buf_view(&pairs->united);
@@ -2032,10 +2037,11 @@ static enum oj_geos_outcome measure_common(struct oj_geos_pairs *pairs,
     return outcome;
 }
 
-enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
-                                         int64_t row, const int32_t *features,
-                                         int64_t n, int wants_length,
-                                         double *area, double *length)
+enum oj_geos_outcome oj_geos_pairs_measure_cover(struct oj_geos_pairs *pairs,
+                                                 int64_t row,
+                                                 const int32_t *features,
+                                                 int64_t n, int wants_length,
+                                                 double *area, double *length)
 {
     struct geos_cover cover = {.pairs = pairs,
                                .row = row,
@@ -2045,11 +2051,13 @@ enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
     enum oj_geos_outcome outcome;
     double unused;
     *area = *length = 0.0;
-    if (covering_kinds(pairs->input.flat, row) == 0 || n == 0)
+    if (kinds_with_area_or_length(pairs->input.flat, row) == 0 || n == 0)
         return OJ_GEOS_YES;
     if (n == 1)
-        return covering_kinds(pairs->join_side.flat, features[0]) != 0
-                   ? measure_common(pairs, row, features[0], area, length)
+        return kinds_with_area_or_length(pairs->join_side.flat, features[0]) !=
+                       0
+                   ? measure_intersection_of_pair(pairs, row, features[0], area,
+                                                  length)
                    : OJ_GEOS_YES;
     outcome = add_common_polygons(&cover);
     if (outcome == OJ_GEOS_YES && wants_length)

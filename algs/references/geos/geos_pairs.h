@@ -47,7 +47,7 @@ void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input);
 
 /** Removes a join feature from the cache. Called when its point has moved. */
-void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature);
+void oj_geos_pairs_evict_feature(struct oj_geos_pairs *pairs, int64_t feature);
 
 /** Decides the relation's predicate (not nearest, dwithin or bbox) for a pair.
  * Features without parts are never a pair. */
@@ -72,9 +72,10 @@ enum oj_geos_outcome oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
 /** Appends the intersection of row and feature to shapes, as a feature, without
  * parts if it is empty, and returns OJ_GEOS_YES. Returns OJ_GEOS_CANNOT_SAY
  * and appends nothing if GEOS failed (an invalid polygon, a collection). */
-enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
-                                              int64_t row, int64_t feature,
-                                              struct oj_flat_buf *shapes);
+enum oj_geos_outcome oj_geos_pairs_add_intersection(struct oj_geos_pairs *pairs,
+                                                    int64_t row,
+                                                    int64_t feature,
+                                                    struct oj_flat_buf *shapes);
 
 /** Computes the area of an input row (of_input 1) or of a join feature
  * (of_input 0), in square CRS units. Overlapping polygon parts count once: the
@@ -87,14 +88,15 @@ OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
 /** Measures the part of row that n features cover together, each location once:
  * *area of the polygons and, if wants_length, *length of the lines outside of
  * these polygons. For one feature these are measures of the intersection that
- * oj_geos_pairs_add_common() makes. For several, polygons are intersected and
- * then united, with GEOS's rounding; lines of the row are intersected with the
- * union of the polygons around it. Points cover nothing. The pieces of one row
- * are all in memory. The outputs are set if the result is OJ_GEOS_YES. */
-enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
-                                         int64_t row, const int32_t *features,
-                                         int64_t n, int wants_length,
-                                         double *area, double *length);
+ * oj_geos_pairs_add_intersection() makes. For several, polygons are intersected
+ * and then united, with GEOS's rounding; lines of the row are intersected with
+ * the union of the polygons around it. Points cover nothing. The pieces of one
+ * row are all in memory. The outputs are set if the result is OJ_GEOS_YES. */
+enum oj_geos_outcome oj_geos_pairs_measure_cover(struct oj_geos_pairs *pairs,
+                                                 int64_t row,
+                                                 const int32_t *features,
+                                                 int64_t n, int wants_length,
+                                                 double *area, double *length);
 
 /** Returns GEOS's text for the last OJ_GEOS_CANNOT_SAY; "" if there was
  * none. */

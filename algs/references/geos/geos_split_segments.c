@@ -273,9 +273,9 @@ static oj_status begin_chain_if_needed(struct geos_splitting *splitting,
         last->by == piece->ay)
         return OJ_OK;
     if (last == NULL || kind == OJ_PART_LINE || last->part != piece->part)
-        OJ_TRY(oj_flat_buf_part(to, kind, splitting->err));
-    OJ_TRY(oj_flat_buf_ring(to, splitting->err));
-    OJ_TRY(oj_flat_buf_vertices(to, 1, &x, &y, splitting->err));
+        OJ_TRY(oj_flat_buf_begin_part(to, kind, splitting->err));
+    OJ_TRY(oj_flat_buf_begin_ring(to, splitting->err));
+    OJ_TRY(oj_flat_buf_add_vertices(to, 1, &x, &y, splitting->err));
     *x = piece->ax;
     *y = piece->ay;
     return OJ_OK;
@@ -286,7 +286,7 @@ static oj_status add_split_feature(struct geos_splitting *splitting, int side,
 {
     struct geos_split_work *work = splitting->work;
     const struct geos_split_piece *last = NULL;
-    OJ_TRY(oj_flat_buf_begin(&work->split, side, splitting->err));
+    OJ_TRY(oj_flat_buf_begin_feature(&work->split, side, splitting->err));
     for (int64_t i = 0; i < work->n_pieces; i++)
     {
         const struct geos_split_piece *piece = &work->piece[i];
@@ -294,13 +294,14 @@ static oj_status add_split_feature(struct geos_splitting *splitting, int side,
         if (piece->side != side || piece->is_repeated)
             continue;
         OJ_TRY(begin_chain_if_needed(splitting, piece, last));
-        OJ_TRY(oj_flat_buf_vertices(&work->split, 1, &x, &y, splitting->err));
+        OJ_TRY(
+            oj_flat_buf_add_vertices(&work->split, 1, &x, &y, splitting->err));
         *x = piece->bx;
         *y = piece->by;
         last = piece;
     }
     *has_pieces = last != NULL;
-    return oj_flat_buf_end(&work->split, splitting->err);
+    return oj_flat_buf_end_feature(&work->split, splitting->err);
 }
 
 static struct oj_box box_of_side(const struct geos_split_side *side)

@@ -128,7 +128,7 @@ static oj_status add_difference(struct oj_validation *v,
 
 /* Sorts by join row, then by measure, so that the order is defined even for a
  * wrong result with repeated pairs. */
-static int by_join_row_and_measure(const void *left, const void *right)
+static int compare_by_join_row_and_measure(const void *left, const void *right)
 {
     const struct oj_row_pair *a = left, *b = right;
     if (a->join_row != b->join_row)
@@ -458,9 +458,9 @@ segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
  * underflow can explain a difference, unless exact arithmetic refutes the
  * reference (is_reference_refuted 1). A distance of 0 is exact except for
  * underflow. */
-static double rounding_of_distance(const struct oj_validation *v,
-                                   int64_t feature, double distance,
-                                   int is_reference_refuted)
+static double rounding_bound_of_distance(const struct oj_validation *v,
+                                         int64_t feature, double distance,
+                                         int is_reference_refuted)
 {
     if (distance == 0.0 ||
         (!is_reference_refuted && !may_be_off_by_rounding(v, feature)))
@@ -506,8 +506,9 @@ static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
                                  double bound, int meets, int *may,
                                  struct oj_error *err)
 {
-    double least = bound - (meets ? OJ_LEAST_DISTANCE
-                                  : rounding_of_distance(v, feature, bound, 0));
+    double least =
+        bound - (meets ? OJ_LEAST_DISTANCE
+                       : rounding_bound_of_distance(v, feature, bound, 0));
     int order = 1;
     *may = 0;
     if (!(bound < INFINITY))
@@ -527,8 +528,8 @@ static oj_status may_round_below(const struct oj_validation *v, int64_t feature,
     if (!(bound > 0.0))
         return OJ_OK;
     OJ_TRY(compare_exact_distance_with_limit(
-        v, feature, bound + rounding_of_distance(v, feature, bound, 0), &order,
-        err));
+        v, feature, bound + rounding_bound_of_distance(v, feature, bound, 0),
+        &order, err));
     *may = order <= 0;
     return OJ_OK;
 }
@@ -580,8 +581,9 @@ does_rounding_explain_extra_pair(const struct oj_validation *v,
     }
     OJ_TRY(is_within_bounds(v, feature, &is_refuted, err));
     return is_within_rounding_of_formula(
-        v, ours, rounding_of_distance(v, feature, ours->measure, is_refuted),
-        is, err);
+        v, ours,
+        rounding_bound_of_distance(v, feature, ours->measure, is_refuted), is,
+        err);
 }
 
 /* Sets *is to 1 if the rounding of our formula explains a difference that exact
@@ -603,8 +605,9 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
     OJ_TRY(is_correctly_rounded(v, reference, &is_right, err));
     return is_within_rounding_of_formula(
         v, ours,
-        is_right ? OJ_LEAST_DISTANCE
-                 : rounding_of_distance(v, ours->join_row, ours->measure, 1),
+        is_right
+            ? OJ_LEAST_DISTANCE
+            : rounding_bound_of_distance(v, ours->join_row, ours->measure, 1),
         is, err);
 }
 
@@ -700,7 +703,7 @@ static void sort_pairs_by_join_row(const struct oj_validated_row *of)
 {
     if (of->n > 1)
         qsort(of->pair, (size_t)of->n, sizeof *of->pair,
-              by_join_row_and_measure);
+              compare_by_join_row_and_measure);
 }
 
 static oj_status compare_row(struct oj_validation *v, struct oj_error *err)

@@ -27,7 +27,7 @@ static oj_status build_plain_attributes(struct oj_index *index,
 
 const struct oj_engine oj_plain_attributes_engine = {
     .name = "all pairs of attributes",
-    .takes = oj_pair_filter_takes_equal_attributes,
+    .supports = oj_pair_filter_supports_attributes_join,
     .index_size = sizeof(struct oj_row_index),
     .build = build_plain_attributes,
     .join = oj_row_join,

@@ -5,9 +5,10 @@
 static int does_polygon_contain_point(const struct oj_flat *flat, int64_t part,
                                       double x, double y)
 {
-    return oj_rings_locate_all(x, y, flat->x, flat->y, flat->vertex_offset,
-                               flat->ring_offset[part],
-                               flat->ring_offset[part + 1]) != OJ_OUTSIDE;
+    return oj_rings_locate_by_even_odd(
+               x, y, flat->x, flat->y, flat->vertex_offset,
+               flat->ring_offset[part],
+               flat->ring_offset[part + 1]) != OJ_OUTSIDE;
 }
 
 /* Returns the distance from (x, y) to a ring or line; a line of one vertex is a
@@ -47,9 +48,10 @@ static double part_distance(const struct oj_flat *flat, int64_t part,
 }
 
 /* Returns 1 if the direction of segment a -> b fits the heading. */
-static int does_segment_fit(double ax, double ay, double bx, double by,
-                            const struct oj_heading_condition *condition,
-                            double heading)
+static int
+does_segment_fit_heading(double ax, double ay, double bx, double by,
+                         const struct oj_heading_condition *condition,
+                         double heading)
 {
     double dx = bx - ax, dy = by - ay, apart;
     if (!(fabs(heading) <= 360.0))
@@ -89,8 +91,8 @@ double oj_flat_distance_by_heading(const struct oj_flat *flat, int64_t feature,
                 fmin(least, oj_point_distance(x, y, flat->x[v], flat->y[v]));
         for (; v < last; v++)
         {
-            if (does_segment_fit(flat->x[v], flat->y[v], flat->x[v + 1],
-                                 flat->y[v + 1], condition, heading))
+            if (does_segment_fit_heading(flat->x[v], flat->y[v], flat->x[v + 1],
+                                         flat->y[v + 1], condition, heading))
                 least = fmin(
                     least, oj_segment_distance(x, y, flat->x[v], flat->y[v],
                                                flat->x[v + 1], flat->y[v + 1]));

@@ -73,9 +73,10 @@ static double squared_distance_to_feature(double px, double py,
     return least;
 }
 
-double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
-                                const struct oj_flat *b, int64_t feature_b,
-                                int of_segments)
+double oj_plain_shapes_directed_hausdorff(const struct oj_flat *a,
+                                          int64_t feature_a,
+                                          const struct oj_flat *b,
+                                          int64_t feature_b, int of_segments)
 {
     int64_t first, end;
     double most = 0.0;

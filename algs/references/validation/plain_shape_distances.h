@@ -9,9 +9,10 @@
  * feature_a of the distance to feature_b's segments, as in GEOS, or with
  * of_segments 0 to feature_b's vertices. Both features must have vertices.
  * O(vertices of a x vertices of b). */
-double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
-                                const struct oj_flat *b, int64_t feature_b,
-                                int of_segments);
+double oj_plain_shapes_directed_hausdorff(const struct oj_flat *a,
+                                          int64_t feature_a,
+                                          const struct oj_flat *b,
+                                          int64_t feature_b, int of_segments);
 
 /** Sets *out to the discrete Frechet distance, by a table of which two rows are
  * in memory: in metres if sphere_a and sphere_b are the sides on the sphere, in

@@ -161,7 +161,7 @@ static int count_crossings(const struct wide3 *at, int64_t first, int64_t last,
 }
 
 /* Returns a point a few degrees away from p, in any direction. */
-static struct wide3 point_beside(struct wide3 p)
+static struct wide3 point_at_small_angle(struct wide3 p)
 {
     struct wide3 axis = {fabsl(p.x) < 0.5L, 0, 0}, w;
     axis.y = axis.x == 0;
@@ -171,8 +171,8 @@ static struct wide3 point_beside(struct wide3 p)
     return scale_wide3(w, 1 / length_of_wide3(w));
 }
 
-static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
-                      struct wide3 p)
+static int ring_contains_point(const struct oj_plain_sphere *side, int64_t ring,
+                               struct wide3 p)
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
@@ -190,22 +190,22 @@ static int ring_holds(const struct oj_plain_sphere *side, int64_t ring,
         return count_crossings(side->at, first, last, p, opposite) % 2 != 0;
     /* the points are antipodal, so the arc is undefined: use two arcs by way of
      * a third point */
-    by = point_beside(middle);
+    by = point_at_small_angle(middle);
     return (count_crossings(side->at, first, last, p, by) +
             count_crossings(side->at, first, last, by, opposite)) %
                2 !=
            0;
 }
 
-static int part_holds(const struct oj_plain_sphere *side, int64_t part,
-                      struct wide3 p)
+static int part_contains_point(const struct oj_plain_sphere *side, int64_t part,
+                               struct wide3 p)
 {
     int odd = 0;
     if (side->flat->part_kind[part] != OJ_PART_POLYGON)
         return 0;
     for (int64_t ring = side->flat->ring_offset[part];
          ring < side->flat->ring_offset[part + 1]; ring++)
-        odd ^= ring_holds(side, ring, p);
+        odd ^= ring_contains_point(side, ring, p);
     return odd;
 }
 
@@ -288,8 +288,8 @@ static void walk_ring_of_geodesics(const struct oj_plain_sphere *side,
     }
 }
 
-static int ring_of_geodesics_holds(const struct oj_plain_sphere *side,
-                                   int64_t ring, struct wide3 at)
+static int ring_of_geodesics_contains_point(const struct oj_plain_sphere *side,
+                                            int64_t ring, struct wide3 at)
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
@@ -307,21 +307,21 @@ static int ring_of_geodesics_holds(const struct oj_plain_sphere *side,
         return 0;
     walk.q = walk.r = scale_wide3(middle, -1);
     if (plain_chord(walk.p, middle) < 1e-6L)
-        walk.q = point_beside(middle);
+        walk.q = point_at_small_angle(middle);
     walk_ring_of_geodesics(side, first, last, &walk);
     return is_wide ? walk.n_crossed % 2 != 0
                    : lroundl(walk.turn / (2 * PI)) % 2 != 0;
 }
 
-static int part_of_geodesics_holds(const struct oj_plain_sphere *side,
-                                   int64_t part, struct wide3 p)
+static int part_of_geodesics_contains_point(const struct oj_plain_sphere *side,
+                                            int64_t part, struct wide3 p)
 {
     int odd = 0;
     if (side->flat->part_kind[part] != OJ_PART_POLYGON)
         return 0;
     for (int64_t ring = side->flat->ring_offset[part];
          ring < side->flat->ring_offset[part + 1]; ring++)
-        odd ^= ring_of_geodesics_holds(side, ring, p);
+        odd ^= ring_of_geodesics_contains_point(side, ring, p);
     return odd;
 }
 
@@ -341,8 +341,8 @@ static double metres_to_point_of_edge(const struct edge_measure *e, double t)
 }
 
 /* Returns the least distance between low and high, by golden sections. */
-static double least_by_golden_sections(const struct edge_measure *e, double low,
-                                       double high)
+static double minimize_distance_by_golden_section(const struct edge_measure *e,
+                                                  double low, double high)
 {
     double s = high - GOLDEN * (high - low), t = low + GOLDEN * (high - low);
     double of_s = metres_to_point_of_edge(e, s),
@@ -384,7 +384,7 @@ static double least_distance_on_piece(const struct edge_measure *e, double low,
         return best; /* by the triangle inequality no point of the piece is
                         nearer */
     if (fmax(of_low, of_high) < FAR * e->unit)
-        return fmin(best, least_by_golden_sections(e, low, high));
+        return fmin(best, minimize_distance_by_golden_section(e, low, high));
     if (fmin(of_low, of_high) - length > CONCAVE * e->unit)
         return best;
     for (double t = low; t < high; t += FAR_PIECE * e->unit)
@@ -421,7 +421,8 @@ static double metres_to_geodesics(const struct oj_plain_sphere *points,
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
     {
-        if (to_interior && part_of_geodesics_holds(side, part, points->at[p]))
+        if (to_interior &&
+            part_of_geodesics_contains_point(side, part, points->at[p]))
             return 0.0;
         for (int64_t r = flat->ring_offset[part];
              r < flat->ring_offset[part + 1]; r++)
@@ -457,7 +458,7 @@ static double metres_to_feature(const struct oj_plain_sphere *side,
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
     {
-        if (to_interior && part_holds(side, part, p))
+        if (to_interior && part_contains_point(side, part, p))
             return 0.0;
         for (int64_t r = flat->ring_offset[part];
              r < flat->ring_offset[part + 1]; r++)
@@ -616,10 +617,10 @@ double oj_plain_sphere_vertex_distance(const struct oj_plain_sphere *a,
     return (double)(angle_between(a->at[v], b->at[w]) * PLAIN_RADIUS);
 }
 
-double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
-                                int64_t feature_a,
-                                const struct oj_plain_sphere *b,
-                                int64_t feature_b, int of_segments)
+double oj_plain_sphere_directed_hausdorff(const struct oj_plain_sphere *a,
+                                          int64_t feature_a,
+                                          const struct oj_plain_sphere *b,
+                                          int64_t feature_b, int of_segments)
 {
     int64_t first, end, first_b, end_b;
     double most = 0.0;

@@ -63,10 +63,10 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
 /** Returns the directed Hausdorff distance in metres: the maximum over the
  * vertices of feature_a of the distance to feature_b's arcs, or with
  * of_segments 0 to its vertices. */
-double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
-                                int64_t feature_a,
-                                const struct oj_plain_sphere *b,
-                                int64_t feature_b, int of_segments);
+double oj_plain_sphere_directed_hausdorff(const struct oj_plain_sphere *a,
+                                          int64_t feature_a,
+                                          const struct oj_plain_sphere *b,
+                                          int64_t feature_b, int of_segments);
 
 /** Returns the metres between vertex v of a and vertex w of b. */
 double oj_plain_sphere_vertex_distance(const struct oj_plain_sphere *a,

@@ -522,12 +522,12 @@ static enum oj_geos_outcome measure_on_globe(struct box_batch *run, int64_t row,
                                            index->args.relation.distance_to ==
                                                OJ_TO_INTERIOR);
     else if (kind != OJ_DISTANCE_DIRECTED_FROM_JOIN)
-        *distance =
-            oj_plain_sphere_directed(input, row, side, feature, of_segments);
+        *distance = oj_plain_sphere_directed_hausdorff(input, row, side,
+                                                       feature, of_segments);
     if (kind != OJ_DISTANCE_DIRECTED_HAUSDORFF && kind != OJ_DISTANCE_LEAST)
         *distance =
-            fmax(*distance, oj_plain_sphere_directed(side, feature, input, row,
-                                                     of_segments));
+            fmax(*distance, oj_plain_sphere_directed_hausdorff(
+                                side, feature, input, row, of_segments));
     return OJ_GEOS_YES;
 }
 
@@ -540,10 +540,12 @@ static enum oj_geos_outcome measure_shape_distance(struct box_batch *run,
     switch (index->args.relation.distance)
     {
         case OJ_DISTANCE_DIRECTED_HAUSDORFF:
-            *distance = oj_plain_shapes_directed(input, row, side, feature, 1);
+            *distance = oj_plain_shapes_directed_hausdorff(input, row, side,
+                                                           feature, 1);
             return OJ_GEOS_YES;
         case OJ_DISTANCE_DIRECTED_FROM_JOIN:
-            *distance = oj_plain_shapes_directed(side, feature, input, row, 1);
+            *distance = oj_plain_shapes_directed_hausdorff(side, feature, input,
+                                                           row, 1);
             return OJ_GEOS_YES;
         case OJ_DISTANCE_FRECHET:
             if (is_frechet_too_large(input, row, side, feature))
@@ -713,7 +715,7 @@ static oj_status store_ranking(struct box_batch *run, int64_t row)
         run->n_undecided++;
         OJ_TRY(oj_answers_add_undecided(&run->answers, row, -1, run->err));
     }
-    return oj_answers_add(&run->answers, row, &run->ranking, run->err);
+    return oj_answers_add_ranking(&run->answers, row, &run->ranking, run->err);
 }
 
 /* Joins the rows first .. end - 1, in processing order, with a single query for
@@ -992,7 +994,7 @@ static oj_status move_points_in_tree(struct oj_index *wrapped, int64_t n,
         OJ_TRY(index->library->move(index->tree, feature[i], &from, &to, err));
         boxes->n_boxes += oj_box_is_empty(&from) - oj_box_is_empty(&to);
         oj_box_add_box(&boxes->all, &to);
-        oj_geos_pairs_forget(index->pairs, feature[i]);
+        oj_geos_pairs_evict_feature(index->pairs, feature[i]);
         *box = to;
     }
     return OJ_OK;
@@ -1052,9 +1054,9 @@ static oj_status build_tree_index(struct oj_index *wrapped,
     return build_tree(index, err);
 }
 
-static int takes_by_tree(const struct oj_relation *relation,
-                         const struct oj_flat *join_side,
-                         const struct oj_flat *input)
+static int supports_join_by_tree(const struct oj_relation *relation,
+                                 const struct oj_flat *join_side,
+                                 const struct oj_flat *input)
 {
     (void)join_side;
     return oj_relation_is_of_shapes(relation) &&
@@ -1067,7 +1069,8 @@ static int takes_by_tree(const struct oj_relation *relation,
         .name = method_name, .index_size = sizeof(struct box_index),           \
         .build = build_tree_index, .join = join_by_tree,                       \
         .move = move_function, .free_side = free_tree_index,                   \
-        .variant = method, .takes = takes_by_tree, .takes_headings = 1         \
+        .variant = method, .supports = supports_join_by_tree,                  \
+        .takes_headings = 1                                                    \
     }
 
 const struct oj_engine oj_geos_engine = TREE_ENGINE("geos", 0, NULL);

@@ -22,7 +22,7 @@ static __device__ __forceinline__ void oj_cuda_box_of_warp(struct oj_box *box)
  *  number of all segments if f == n_features. The segments of a feature are
  *  consecutive. */
 static __device__ __forceinline__ int64_t
-oj_cuda_first_segment(const struct oj_cuda_layer &layer, int64_t f)
+oj_cuda_first_segment_of_feature(const struct oj_cuda_layer &layer, int64_t f)
 {
     return layer.short_points
                ? f

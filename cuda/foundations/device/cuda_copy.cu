@@ -1,7 +1,7 @@
 #include "cuda_copy.h"
 
 #include "cuda_host_threads.h"
-#include "cuda_stage.h"
+#include "cuda_pinned_stage.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -130,7 +130,7 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
     return status;
 }
 
-static int count_threads(const struct copying *c)
+static int count_copy_threads(const struct copying *c)
 {
     int64_t n = c->device->n_threads;
     if (n < 1)
@@ -176,13 +176,13 @@ static oj_status copy_by_staging_threads_if_large(
 {
     struct copying c = {device, stream, (char *)to, (const char *)from,
                         bytes,  is_out, 0,          0};
-    int n = count_threads(&c);
+    int n = count_copy_threads(&c);
     oj_status status;
     c.piece = choose_piece_bytes(bytes, n);
     if (bytes < (is_out ? least_bytes_out : least_bytes_in) || n < 2 ||
         oj_cuda_is_pinned(is_out ? to : from, bytes))
         return copy_by_plain_cuda_memcpy(&c, err);
-    status = oj_cuda_threads_try_side_by_side(
+    status = oj_cuda_threads_try_parallel(
         n,
         [&](int, struct oj_error *error)
         { return copy_pieces_of_thread(&c, error); },
@@ -242,13 +242,14 @@ static int count_staging_threads(const struct oj_cuda_device *device,
 
 /* Makes *stage a block of at least `bytes` of pinned memory. A thread of the
  * module allocates it, so that the calling thread makes no CUDA call. */
-static oj_status reserve_aside(const struct oj_cuda_device *device,
+static oj_status
+reserve_stage_on_module_thread(const struct oj_cuda_device *device,
                                int64_t bytes, struct oj_cuda_stage *stage)
 {
     struct oj_error unwanted;
     if (stage->bytes >= bytes)
         return OJ_OK;
-    return oj_cuda_threads_try_all(
+    return oj_cuda_threads_try_on_module(
         1,
         [=](int, struct oj_error *err)
         {
@@ -267,7 +268,7 @@ int oj_cuda_copy_stage_begin(struct oj_cuda_staging *staging,
     for (int i = 0; i < staging->n; i++)
         bytes += staging->array[i].bytes;
     if (bytes == 0 || bytes > most_staged ||
-        reserve_aside(device, bytes, stage) != OJ_OK)
+        reserve_stage_on_module_thread(device, bytes, stage) != OJ_OK)
         return 0;
     bytes = 0;
     for (int i = 0; i < staging->n; i++)

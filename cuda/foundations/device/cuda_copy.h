@@ -4,7 +4,7 @@
 #ifndef CUDA_COPY_H
 #define CUDA_COPY_H
 
-#include "cuda_stage.h"
+#include "cuda_pinned_stage.h"
 
 enum
 {

@@ -35,7 +35,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct host_thread *idle;
 static pid_t owner;
 
-static void *run_bodies_that_come(void *user)
+static void *run_bodies_of_pool_thread(void *user)
 {
     struct host_thread *thread = (struct host_thread *)user;
     for (;;)
@@ -51,7 +51,7 @@ static void *run_bodies_that_come(void *user)
         thread->next = idle;
         idle = thread;
         pthread_mutex_unlock(&lock);
-        oj_cuda_poll(
+        oj_cuda_threads_poll_until(
             most_idle_s, [=]()
             { return __atomic_load_n(&thread->of, __ATOMIC_RELAXED) != NULL; });
         pthread_mutex_lock(&lock);
@@ -72,7 +72,7 @@ static int start_thread(struct bodies *of, int i)
     pthread_cond_init(&thread->wakes, NULL);
     thread->of = of;
     thread->i = i;
-    if (pthread_create(&id, NULL, run_bodies_that_come, thread) == 0)
+    if (pthread_create(&id, NULL, run_bodies_of_pool_thread, thread) == 0)
     {
         pthread_detach(id);
         return 1;
@@ -124,7 +124,7 @@ static void run_bodies(int n, int n_aside, void (*body)(int i, void *user),
         if (!is_on_thread[i])
             body(i, user);
     }
-    oj_cuda_poll(
+    oj_cuda_threads_poll_until(
         most_waiting_s,
         [&]() { return __atomic_load_n(&of.n_left, __ATOMIC_RELAXED) == 0; });
     pthread_mutex_lock(&lock); /* the last thread may still be about to signal
@@ -134,25 +134,25 @@ static void run_bodies(int n, int n_aside, void (*body)(int i, void *user),
     pthread_mutex_unlock(&lock);
 }
 
-void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
-                               void *user)
+void oj_cuda_threads_run_on_module(int n, void (*body)(int i, void *user),
+                                   void *user)
 {
     run_bodies(n, n, body, user);
 }
 
-void oj_cuda_threads_run_beside(int n, void (*body)(int i, void *user),
-                                void *user)
+void oj_cuda_threads_run_with_caller(int n, void (*body)(int i, void *user),
+                                     void *user)
 {
     run_bodies(n, n - 1, body, user);
 }
 
-void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
+void oj_cuda_threads_run_parallel(int n, void (*body)(int i, void *user),
                                   void *user)
 {
     if (n == 1)
         body(0, user);
     else
-        oj_cuda_threads_run_aside(n, body, user);
+        oj_cuda_threads_run_on_module(n, body, user);
 }
 
 /* Builds a part of an index: part 0 on the device's own stream, other parts on
@@ -197,7 +197,7 @@ oj_status oj_cuda_threads_build_parts(struct oj_cuda_device *device, int n,
                                       struct oj_error *err)
 {
     OJ_CUDA_TRY(oj_cuda_wait(device->stream), "indexing the join layer", err);
-    return oj_cuda_threads_try_side_by_side(
+    return oj_cuda_threads_try_parallel(
         n,
         [=](int i, struct oj_error *error)
         { return build_index_part_on_thread(device, i, build, user, error); },

@@ -11,7 +11,8 @@
 /** Returns once is_over() returns 1, or most_s seconds have passed. The thread
  *  polls and yields its processor, because waking a thread that sleeps takes 50
  *  to 100 microseconds, as long as many kernels. */
-template <typename IsOver> void oj_cuda_poll(double most_s, IsOver is_over)
+template <typename IsOver>
+void oj_cuda_threads_poll_until(double most_s, IsOver is_over)
 {
     double end = oj_clock_seconds() + most_s;
     while (!is_over() && oj_clock_seconds() < end)
@@ -28,25 +29,25 @@ enum
  *  all. n <= OJ_CUDA_MOST_THREADS. If no thread can be started for a body, the
  *  body runs on the calling thread, and may change the current device of that
  *  thread. */
-void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
-                               void *user);
+void oj_cuda_threads_run_on_module(int n, void (*body)(int i, void *user),
+                                   void *user);
 
 /** Runs body() on another thread and waits for it: the caller's current device
  *  stays current, and CUDA initialises no device that body does not use. */
-template <typename Body> void oj_cuda_thread_aside(Body body)
+template <typename Body> void oj_cuda_threads_run_one_on_module(Body body)
 {
-    oj_cuda_threads_run_aside(
+    oj_cuda_threads_run_on_module(
         1, [](int, void *user) { (*(Body *)user)(); }, &body);
 }
 
-/** Like oj_cuda_threads_run_aside(), but the calling thread runs body n - 1
+/** Like oj_cuda_threads_run_on_module(), but the calling thread runs body n - 1
  *  itself while the others wake; that body must make no CUDA call. */
-void oj_cuda_threads_run_beside(int n, void (*body)(int i, void *user),
-                                void *user);
+void oj_cuda_threads_run_with_caller(int n, void (*body)(int i, void *user),
+                                     void *user);
 
-/** Like oj_cuda_threads_run_aside(), but if n is 1 the calling thread, which
- *  must be one of the module, runs the body itself. */
-void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
+/** Like oj_cuda_threads_run_on_module(), but if n is 1 the calling thread,
+ * which must be one of the module, runs the body itself. */
+void oj_cuda_threads_run_parallel(int n, void (*body)(int i, void *user),
                                   void *user);
 
 typedef void oj_cuda_threads_runner(int n, void (*body)(int i, void *user),
@@ -81,22 +82,22 @@ OJ_MUST_USE oj_status oj_cuda_threads_try(oj_cuda_threads_runner *run, int n,
     return OJ_OK;
 }
 
-/** Runs body(i, err) for i = 0 .. n - 1 as oj_cuda_threads_side_by_side() does.
+/** Runs body(i, err) for i = 0 .. n - 1 as oj_cuda_threads_run_parallel() does.
  */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
-                                                       struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_threads_try_parallel(int n, Body body,
+                                                   struct oj_error *err)
 {
-    return oj_cuda_threads_try(oj_cuda_threads_side_by_side, n, body, err);
+    return oj_cuda_threads_try(oj_cuda_threads_run_parallel, n, body, err);
 }
 
 /** Runs body(i, err) for 0 <= i < n in parallel on threads of the module, while
  *  the calling thread waits. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_threads_try_all(int n, Body body,
-                                              struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_threads_try_on_module(int n, Body body,
+                                                    struct oj_error *err)
 {
-    return oj_cuda_threads_try(oj_cuda_threads_run_aside, n, body, err);
+    return oj_cuda_threads_try(oj_cuda_threads_run_on_module, n, body, err);
 }
 
 /** Builds one part of an index on device->stream. */

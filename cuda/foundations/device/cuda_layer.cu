@@ -76,8 +76,8 @@ static oj_status upload_array(struct oj_cuda_work *work, const T *host,
         return OJ_OK;
     OJ_TRY(work->make(n, &to));
     *out = to;
-    return oj_cuda_copy_to_all(work->device, work->stream, to, host,
-                               n * (int64_t)sizeof(T), work->err);
+    return oj_cuda_copy_to_all_peers(work->device, work->stream, to, host,
+                                     n * (int64_t)sizeof(T), work->err);
 }
 
 static oj_status upload_flat_arrays(struct layer_build *m,
@@ -224,8 +224,8 @@ static oj_status make_rings(struct layer_build *m)
             to.segment_offset.data[g] =
                 n_vertices > 1 ? n_vertices - 1 : n_vertices;
         }));
-    return m->work->scan_total(layer->segment_offset.data, n,
-                               &layer->n_segments);
+    return m->work->scan_and_read_total(layer->segment_offset.data, n,
+                                        &layer->n_segments);
 }
 
 static oj_status make_segments(struct layer_build *m)
@@ -403,8 +403,9 @@ compute_boxes_of_features(const __grid_constant__ struct oj_cuda_layer layer,
     struct oj_box box = oj_box_empty();
     if (f >= layer.n_features)
         return;
-    end = oj_cuda_first_segment(layer, f + 1);
-    for (int64_t s = oj_cuda_first_segment(layer, f) + lane; s < end; s += 32)
+    end = oj_cuda_first_segment_of_feature(layer, f + 1);
+    for (int64_t s = oj_cuda_first_segment_of_feature(layer, f) + lane; s < end;
+         s += 32)
         extend_box_by_segment(&box, layer.segment.data[s]);
     oj_cuda_box_of_warp(&box);
     if (lane == 0)

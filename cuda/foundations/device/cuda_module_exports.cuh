@@ -23,8 +23,8 @@ MEMBER(why_refused) oj_cuda_index_why_refused;
 MEMBER(resident_index) oj_cuda_index_make_resident;
 MEMBER(resident_join) oj_cuda_index_join_resident;
 MEMBER(resident_free) oj_cuda_index_free_resident;
-MEMBER(device_of) oj_cuda_device_of;
-MEMBER(order_streams) oj_cuda_order_streams;
+MEMBER(device_of) oj_cuda_resident_device_of_array;
+MEMBER(order_streams) oj_cuda_resident_make_stream_wait;
 
 MEMBER(screen_index) oj_cuda_screen_index;
 MEMBER(screen_find) oj_cuda_screen_find;

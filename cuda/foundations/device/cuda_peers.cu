@@ -65,7 +65,7 @@ oj_status oj_cuda_peer_barrier_wait_for_all(struct oj_cuda_peer_barrier *peers,
         pthread_cond_broadcast(&peers->changed);
     }
     pthread_mutex_unlock(&peers->lock);
-    oj_cuda_poll(
+    oj_cuda_threads_poll_until(
         most_polling_s,
         [=]()
         {
@@ -115,9 +115,10 @@ oj_status oj_cuda_peers_exchange(const struct oj_cuda_device *device,
     return oj_cuda_peer_barrier_wait_for_all(peers, err);
 }
 
-oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
-                              cudaStream_t stream, void *to, const void *from,
-                              int64_t bytes, struct oj_error *err)
+oj_status oj_cuda_copy_to_all_peers(const struct oj_cuda_device *device,
+                                    cudaStream_t stream, void *to,
+                                    const void *from, int64_t bytes,
+                                    struct oj_error *err)
 {
     const struct oj_cuda_peer_barrier *peers = device->peers;
     int64_t first[OJ_GPU_MAX_DEVICES + 1], at;
@@ -152,8 +153,8 @@ static void let_device_read_pool(const struct oj_cuda_device *device,
     (void)cudaGetLastError();
 }
 
-void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
-                        int n)
+void oj_cuda_peers_allow_reading(const struct oj_cuda_device *device,
+                                 const int *ordinal, int n)
 {
     uint64_t *readers = &readers_of[device->ordinal];
     pthread_mutex_lock(&link_lock);

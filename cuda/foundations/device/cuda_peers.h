@@ -70,16 +70,15 @@ oj_cuda_peers_exchange(const struct oj_cuda_device *device, cudaStream_t stream,
  *  needs: each device must call it, and several calls must come in one common
  *  order. Waits for the stream if there are several devices and the array has 1
  *  MiB or more. */
-OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
-                                          cudaStream_t stream, void *to,
-                                          const void *from, int64_t bytes,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_copy_to_all_peers(
+    const struct oj_cuda_device *device, cudaStream_t stream, void *to,
+    const void *from, int64_t bytes, struct oj_error *err);
 
 /** Lets the n devices ordinal[] read the memory pool of device directly, where
  *  a link between them exists. Without a link, CUDA's driver copies through the
  *  host, which is slower. */
-void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
-                        int n);
+void oj_cuda_peers_allow_reading(const struct oj_cuda_device *device,
+                                 const int *ordinal, int n);
 
 /** Runs body(i, err) for device i of a run that has begun. If it fails, the
  *  other devices fail, too, as soon as they wait for this one. */
@@ -97,9 +96,9 @@ OJ_MUST_USE oj_status oj_cuda_run_on_peer(struct oj_cuda_peer_barrier *peers,
 }
 
 /** Runs body(i, err) for each of n devices in parallel, as run() does; body may
- *  call oj_cuda_copy_to_all(). If one fails, all fail. */
+ *  call oj_cuda_copy_to_all_peers(). If one fails, all fail. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_run_on_peers_by(
+OJ_MUST_USE oj_status oj_cuda_run_on_peers_with_runner(
     oj_cuda_threads_runner *run, struct oj_cuda_peer_barrier *peers, int n,
     Body body, struct oj_error *err)
 {
@@ -111,7 +110,7 @@ OJ_MUST_USE oj_status oj_cuda_run_on_peers_by(
         err);
 }
 
-/** Like oj_cuda_run_on_peers_by(), on threads of the module
+/** Like oj_cuda_run_on_peers_with_runner(), on threads of the module
  *  (cuda_host_threads.h). The caller must be one of them: it runs the body
  *  itself if n is 1. */
 template <typename Body>
@@ -119,30 +118,31 @@ OJ_MUST_USE oj_status oj_cuda_run_on_peers(struct oj_cuda_peer_barrier *peers,
                                            int n, Body body,
                                            struct oj_error *err)
 {
-    return oj_cuda_run_on_peers_by(oj_cuda_threads_side_by_side, peers, n, body,
-                                   err);
+    return oj_cuda_run_on_peers_with_runner(oj_cuda_threads_run_parallel, peers,
+                                            n, body, err);
 }
 
-/** Like oj_cuda_run_on_peers_by(), on threads of the module, while the calling
- *  thread waits. */
+/** Like oj_cuda_run_on_peers_with_runner(), on threads of the module, while the
+ * calling thread waits. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_run_on_peers_aside(
+OJ_MUST_USE oj_status oj_cuda_run_on_peers_on_module(
     struct oj_cuda_peer_barrier *peers, int n, Body body, struct oj_error *err)
 {
-    return oj_cuda_run_on_peers_by(oj_cuda_threads_run_aside, peers, n, body,
-                                   err);
+    return oj_cuda_run_on_peers_with_runner(oj_cuda_threads_run_on_module,
+                                            peers, n, body, err);
 }
 
-/** Like oj_cuda_run_on_peers_aside(); meanwhile n_more threads, of which the
- *  calling thread is one, run more(), which makes no CUDA call. n_more >= 1. */
+/** Like oj_cuda_run_on_peers_on_module(); meanwhile n_more threads, of which
+ * the calling thread is one, run more(), which makes no CUDA call. n_more >= 1.
+ */
 template <typename Body, typename More>
-OJ_MUST_USE oj_status oj_cuda_run_on_peers_beside(
+OJ_MUST_USE oj_status oj_cuda_run_on_peers_and_caller(
     struct oj_cuda_peer_barrier *peers, int n, Body body, int n_more, More more,
     struct oj_error *err)
 {
     oj_cuda_peer_barrier_begin(peers, n);
     return oj_cuda_threads_try(
-        oj_cuda_threads_run_beside, n + n_more,
+        oj_cuda_threads_run_with_caller, n + n_more,
         [&](int i, struct oj_error *error)
         {
             if (i < n)

@@ -44,10 +44,10 @@ OJ_MUST_USE oj_status oj_cuda_reduce(struct oj_cuda_work *work, int64_t n,
     n_blocks = n_blocks < 2048 ? n_blocks : 2048;
     OJ_TRY(own.make(n_blocks, &of_block));
     OJ_TRY(own.make(1, &all));
-    OJ_TRY(own.run_blocks<OJ_CUDA_REDUCE_BLOCK>(
+    OJ_TRY(own.launch_blocks<OJ_CUDA_REDUCE_BLOCK>(
         n_blocks, oj_cuda_reduce_values<V, Of, Op>, n, of, op, *sum, of_block));
     auto value_of_block = [=] __device__(ptrdiff_t i) { return of_block[i]; };
-    OJ_TRY(own.run_blocks<OJ_CUDA_REDUCE_BLOCK>(
+    OJ_TRY(own.launch_blocks<OJ_CUDA_REDUCE_BLOCK>(
         1, oj_cuda_reduce_values<V, decltype(value_of_block), Op>,
         (int64_t)n_blocks, value_of_block, op, *sum, all));
     return own.read(all, sum);

@@ -26,7 +26,7 @@ struct five_words
 template <typename T>
 static oj_status scan_in_place(struct oj_cuda_work *work, T *counts, int64_t n)
 {
-    return work->with_scratch(
+    return work->run_with_scratch_memory(
         [&](void *temporary, size_t &bytes)
         {
             return cub::DeviceScan::ExclusiveSum(temporary, bytes, counts,
@@ -44,14 +44,14 @@ oj_status oj_cuda_work::scan_words(uint64_t *counts, int64_t n)
     return scan_in_place(this, counts, n);
 }
 
-oj_status oj_cuda_work::scan_fives(uint32_t (*counts)[5], int64_t n)
+oj_status oj_cuda_work::scan_groups_of_five(uint32_t (*counts)[5], int64_t n)
 {
     return scan_in_place(this, (struct five_words *)counts, n);
 }
 
-oj_status oj_cuda_work::greatest_so_far(uint32_t *value, int64_t n)
+oj_status oj_cuda_work::scan_running_maximum(uint32_t *value, int64_t n)
 {
-    return with_scratch(
+    return run_with_scratch_memory(
         [&](void *temporary, size_t &bytes)
         {
             return cub::DeviceScan::InclusiveScan(

@@ -11,7 +11,7 @@ oj_status oj_cuda_work::sort(int64_t n, int bits, K **key, int32_t **value)
     OJ_TRY(make(n, &other_value));
     cub::DoubleBuffer<K> keys(*key, other_key);
     cub::DoubleBuffer<int32_t> values(*value, other_value);
-    OJ_TRY(with_scratch(
+    OJ_TRY(run_with_scratch_memory(
         [&](void *temporary, size_t &bytes)
         {
             return cub::DeviceRadixSort::SortPairs(
@@ -30,7 +30,7 @@ template oj_status oj_cuda_work::sort(int64_t, int, uint64_t **, int32_t **);
 oj_status oj_cuda_work::sort_keys(int64_t n, int first_bit, int end_bit,
                                   const uint64_t *key, uint64_t *sorted)
 {
-    return with_scratch(
+    return run_with_scratch_memory(
         [&](void *temporary, size_t &bytes)
         {
             return cub::DeviceRadixSort::SortKeys(

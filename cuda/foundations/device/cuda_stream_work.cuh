@@ -5,7 +5,7 @@
 #ifndef CUDA_STREAM_WORK_CUH
 #define CUDA_STREAM_WORK_CUH
 
-#include "cuda_stage.h"
+#include "cuda_pinned_stage.h"
 
 #include <type_traits>
 
@@ -133,14 +133,15 @@ struct oj_cuda_work
     }
 
     /** Allocates an array of n zeros. */
-    template <typename T> OJ_MUST_USE oj_status make_zeros(int64_t n, T **out)
+    template <typename T>
+    OJ_MUST_USE oj_status allocate_zeros(int64_t n, T **out)
     {
         OJ_TRY(make(n, out));
         return clear(*out, n);
     }
 
     /** Makes `to` the owner of an array that *this owns. */
-    template <typename T> void hand_over(T *array, struct oj_cuda_work *to)
+    template <typename T> void move_array_to(T *array, struct oj_cuda_work *to)
     {
         if (array != NULL)
             oj_cuda_move_ownership(&memory, array, &to->memory);
@@ -176,13 +177,13 @@ struct oj_cuda_work
     template <int BLOCK = 256, typename... P, typename... A>
     OJ_MUST_USE oj_status run(int64_t n, void (*kernel)(P...), A... arguments)
     {
-        return run_blocks<BLOCK>(oj_cuda_count_blocks(n, BLOCK), kernel,
-                                 arguments...);
+        return launch_blocks<BLOCK>(oj_cuda_count_blocks(n, BLOCK), kernel,
+                                    arguments...);
     }
 
     template <int BLOCK = 256, typename... P, typename... A>
-    OJ_MUST_USE oj_status run_blocks(dim3 blocks, void (*kernel)(P...),
-                                     A... arguments)
+    OJ_MUST_USE oj_status launch_blocks(dim3 blocks, void (*kernel)(P...),
+                                        A... arguments)
     {
         if (blocks.x > 0)
             kernel<<<blocks, BLOCK, 0, stream>>>(arguments...);
@@ -217,7 +218,8 @@ struct oj_cuda_work
     /** Makes a CUB call twice: call(NULL, bytes) returns the size of the
      *  temporary memory, call(memory, bytes) does the work. scratch grows as
      *  needed. */
-    template <typename Call> OJ_MUST_USE oj_status with_scratch(Call call)
+    template <typename Call>
+    OJ_MUST_USE oj_status run_with_scratch_memory(Call call)
     {
         size_t bytes = 0;
         OJ_TRY(check(call((void *)NULL, bytes)));
@@ -247,7 +249,7 @@ struct oj_cuda_work
     /** Like scan(); also reads the total into *total, and therefore waits for
      *  the stream. */
     template <typename T>
-    OJ_MUST_USE oj_status scan_total(T *counts, int64_t n, T *total)
+    OJ_MUST_USE oj_status scan_and_read_total(T *counts, int64_t n, T *total)
     {
         OJ_TRY(scan(counts, n));
         return read(counts + n, total);
@@ -257,19 +259,20 @@ struct oj_cuda_work
      *  of(n - 1), and reads sums[n] into *total, and therefore waits for the
      *  stream. of(n) is called, too, but its value is ignored. */
     template <typename T, typename Of>
-    OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
+    OJ_MUST_USE oj_status scan_of_computed_values(int64_t n, Of of, T **sums,
+                                                  T *total)
     {
         OJ_TRY(make(n + 1, sums));
         OJ_TRY(each(n + 1, oj_cuda_value_writer<T, Of>{of, *sums}));
-        return scan_total(*sums, n, total);
+        return scan_and_read_total(*sums, n, total);
     }
 
     /** Like scan(), for five independent counts per element at once. */
-    OJ_MUST_USE oj_status scan_fives(uint32_t (*counts)[5], int64_t n);
+    OJ_MUST_USE oj_status scan_groups_of_five(uint32_t (*counts)[5], int64_t n);
 
     /** Replaces value[i] by the maximum of value[0] .. value[i], for all i <
      *  n. */
-    OJ_MUST_USE oj_status greatest_so_far(uint32_t *value, int64_t n);
+    OJ_MUST_USE oj_status scan_running_maximum(uint32_t *value, int64_t n);
 
     /** Sorts the n keys *key, and their values *value with them, by the lowest
      *  `bits` bits of the keys. The sort is stable, and n <= 2^31 - 1. *this
@@ -314,7 +317,7 @@ struct oj_cuda_work
         OJ_TRY(own.make(n, &number));
         OJ_TRY(own.each(n, oj_cuda_key_writer<K, Key>{key_of, key, number}));
         OJ_TRY(own.sort(n, bits, &key, &number));
-        own.hand_over(number, this);
+        own.move_array_to(number, this);
         *order = number;
         return OJ_OK;
     }

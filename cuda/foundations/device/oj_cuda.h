@@ -29,8 +29,8 @@ struct oj_cuda_device
      */
     int n_threads;
     /** All devices of the join if each copies a part of every array from the
-     *  host and the rest from the others (oj_cuda_copy_to_all()); NULL if this
-     *  device copies whole arrays. */
+     *  host and the rest from the others (oj_cuda_copy_to_all_peers()); NULL if
+     *  this device copies whole arrays. */
     struct oj_cuda_peer_barrier *peers;
     int number; /**< index of this device in *peers */
     /** NULL, or an event that is recorded when the flat arrays of a layer

@@ -105,7 +105,7 @@ static void copy_to_result(int goes_past_caches, void *to, const void *from,
 /* Bytes at the end of a slot's stage in which kernels write counters. */
 #define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
 
-static void drop_slot_arrays(struct oj_cuda_slot *slot)
+static void free_slot_arrays(struct oj_cuda_slot *slot)
 {
     oj_cuda_memory_free_all(slot->device, slot->stream, &slot->memory);
     slot->d_fid = NULL;
@@ -123,7 +123,7 @@ static oj_status make_slot_arrays(struct oj_cuda_slot *slot, int64_t n,
     if (n <= slot->n_rows && n_open <= slot->open.capacity)
         return OJ_OK;
     n = oj_max_int64(n, slot->n_rows);
-    drop_slot_arrays(slot);
+    free_slot_arrays(slot);
     OJ_TRY(work.make(2, &slot->d_matched));
     OJ_TRY(
         work.make(n, &slot->d_x, &slot->d_y, &slot->d_measure, &slot->d_row));
@@ -162,7 +162,7 @@ void oj_cuda_index_slot_free(struct oj_cuda_slot *slot)
     (void)cudaSetDevice(slot->device->ordinal);
     if (slot->stream != NULL)
     {
-        drop_slot_arrays(slot);
+        free_slot_arrays(slot);
         (void)cudaStreamSynchronize(slot->stream);
         (void)cudaStreamDestroy(slot->stream);
     }
@@ -286,7 +286,7 @@ struct pairs_place
 static void free_pairs_of_part(struct oj_cuda_device *device,
                                cudaStream_t stream, struct pairs_part *part)
 {
-    oj_cuda_pairs_drop(device, stream, &part->found);
+    oj_cuda_pairs_free(device, stream, &part->found);
     oj_free(part->small_count);
     oj_free(part->count);
     oj_free(part->row);
@@ -395,7 +395,7 @@ static oj_status copy_pairs_to_host(struct oj_cuda_slot *slot,
         OJ_TRY(oj_cuda_copy_out(slot->device, slot->stream, part->measure,
                                 part->found.measure.data,
                                 part->n * (int64_t)sizeof *part->measure, err));
-    oj_cuda_pairs_drop(slot->device, slot->stream, &part->found);
+    oj_cuda_pairs_free(slot->device, slot->stream, &part->found);
     return OJ_OK;
 }
 
@@ -426,7 +426,8 @@ static oj_status append_found_pairs_to_chunk(struct chunk_pairs *chunk,
 }
 
 template <typename Count>
-static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
+static void write_end_offsets_of_rows(struct pairs_place *to, int64_t n,
+                                      const Count *count)
 {
     int64_t *end = to->end;
     int64_t at = to->at, n_matched = to->n_matched;
@@ -462,13 +463,13 @@ static void write_pairs_to_result(struct pairs_place *to, int64_t n,
     to->measure += n;
 }
 
-static void put_list_ends_of_part(struct pairs_place *to,
-                                  const struct pairs_part *part)
+static void write_end_offsets_of_part(struct pairs_place *to,
+                                      const struct pairs_part *part)
 {
     if (part->count != NULL)
-        put_list_ends(to, part->n_rows, part->count);
+        write_end_offsets_of_rows(to, part->n_rows, part->count);
     else
-        put_list_ends(to, part->n_rows, part->small_count);
+        write_end_offsets_of_rows(to, part->n_rows, part->small_count);
 }
 
 /* Copies the pairs of a part through the slot's stage to the result. While the
@@ -492,7 +493,7 @@ static oj_status copy_part_from_device_to_result(struct oj_cuda_slot *slot,
             OJ_TRY(enqueue_copy_to_host(slot, measure, from + at,
                                         n * (int64_t)sizeof *measure, err));
         if (at == 0)
-            put_list_ends_of_part(to, part);
+            write_end_offsets_of_part(to, part);
         OJ_TRY(wait_for_slot_stream(slot, err));
         write_pairs_to_result(to, n, row, from != NULL ? measure : NULL);
     }
@@ -509,7 +510,7 @@ static oj_status copy_chunk_to_result(struct chunk_pairs *chunk,
         struct pairs_part *part = &chunk->part[i];
         if (part->row != NULL)
         {
-            put_list_ends_of_part(to, part);
+            write_end_offsets_of_part(to, part);
             write_pairs_to_result(to, part->n, part->row, part->measure);
         }
         else
@@ -623,8 +624,8 @@ struct cuda_batch_worker
 };
 
 static const struct oj_cuda_index *
-index_on_device(const struct cuda_join_batch *b,
-                const struct oj_cuda_place *place)
+find_index_on_device(const struct cuda_join_batch *b,
+                     const struct oj_cuda_place *place)
 {
     return b->is_tied ? place->of[b->number]->asked : place->of[b->number];
 }
@@ -664,7 +665,7 @@ static const int64_t large_rows = 1 << 20, large_chunks = 8;
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 
-int64_t oj_cuda_index_free_bytes(const struct oj_cuda_device *device)
+int64_t oj_cuda_index_count_free_bytes(const struct oj_cuda_device *device)
 {
     size_t free_bytes = 0, total_bytes = 0;
     uint64_t reserved = 0, used = 0;
@@ -695,7 +696,7 @@ static int64_t least_free_memory(const struct oj_gpu_index *index)
     int64_t least = INT64_MAX;
     for (int i = 0; i < index->n_places; i++)
     {
-        int64_t room = oj_cuda_index_free_bytes(&index->place[i].device);
+        int64_t room = oj_cuda_index_count_free_bytes(&index->place[i].device);
         /* The slots of earlier batches will be used again, so their memory
          * counts as free. */
         for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
@@ -745,7 +746,7 @@ static struct batch_sizes choose_chunk_sizes(const struct cuda_join_batch *b,
                                              int64_t n_rows, int direct)
 {
     const struct oj_gpu_index *index = b->index;
-    const struct oj_cuda_index *of = index_on_device(b, &index->place[0]);
+    const struct oj_cuda_index *of = find_index_on_device(b, &index->place[0]);
     int64_t n_places = index->n_places;
     int64_t n_workers = count_workers(index, direct);
     int64_t n = choose_rows_per_chunk(b, n_rows, n_workers, direct);
@@ -774,8 +775,8 @@ static struct batch_sizes choose_chunk_sizes(const struct cuda_join_batch *b,
 
 /* ---- one chunk ---------------------------------------------------------- */
 
-static __global__ void count_matched(int64_t n, const int32_t *row,
-                                     unsigned long long *n_matched)
+static __global__ void count_matched_rows(int64_t n, const int32_t *row,
+                                          unsigned long long *n_matched)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int n_block = __syncthreads_count(i < n && row[i] >= 0);
@@ -829,7 +830,7 @@ static oj_status upload_points(struct cuda_batch_worker *w, int64_t first,
 }
 
 static struct oj_cuda_points
-points_from_row_on(const struct oj_cuda_points *all, int64_t at, int64_t n)
+view_points_from_row(const struct oj_cuda_points *all, int64_t at, int64_t n)
 {
     const auto behind = [at](auto *column)
     { return column != NULL ? column + at : NULL; };
@@ -877,12 +878,12 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
     struct oj_cuda_work work(slot->device, slot->stream, "joining", w->err);
     OJ_TRY(work.clear(slot->d_matched, 2));
     OJ_TRY((b->leaves_open ? b->family->join_most : b->family->join_one)(
-        index_on_device(b, w->place), &work, points, slot->d_row,
+        find_index_on_device(b, w->place), &work, points, slot->d_row,
         slot->d_measure));
     if (b->leaves_open)
         OJ_TRY(work.run<BLOCK>(points->n, append_open_rows, *points, first,
                                slot->d_row, slot->open, slot->d_matched + 1));
-    return work.run(points->n, count_matched, points->n, slot->d_row,
+    return work.run(points->n, count_matched_rows, points->n, slot->d_row,
                     slot->d_matched);
 }
 
@@ -1059,7 +1060,7 @@ static oj_status store_found_pairs(struct cuda_batch_worker *w,
 static oj_status check_pair_limit(const struct cuda_join_batch *b,
                                   int64_t n_pairs, struct oj_error *err)
 {
-    return oj_pairs_fit(b->most_pairs, n_pairs, err);
+    return oj_pair_budget_check(b->most_pairs, n_pairs, err);
 }
 
 static oj_status
@@ -1075,7 +1076,7 @@ join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
     if (b->most_pairs > 0)
         left = oj_max_int64(
             b->most_pairs - __atomic_load_n(&b->n_pairs, __ATOMIC_RELAXED), 1);
-    status = oj_cuda_list_pairs(index_on_device(b, w->place), slot->stream,
+    status = oj_cuda_list_pairs(find_index_on_device(b, w->place), slot->stream,
                                 points, left, &found, w->err);
     if (status != OJ_OK)
         return status;
@@ -1087,7 +1088,7 @@ join_rows_with_lists_of_pairs(struct cuda_batch_worker *w,
     if (status == OJ_ERR_NOMEM) /* the rows will be joined again, and counted
                                    then */
         __atomic_sub_fetch(&b->n_pairs, n_found, __ATOMIC_RELAXED);
-    oj_cuda_pairs_drop(slot->device, slot->stream, &found);
+    oj_cuda_pairs_free(slot->device, slot->stream, &found);
     return status;
 }
 
@@ -1221,7 +1222,7 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
                                            int64_t chunk, int64_t at, int64_t n)
 {
     struct cuda_join_batch *b = w->batch;
-    struct oj_cuda_points points = points_from_row_on(&w->points, at, n);
+    struct oj_cuda_points points = view_points_from_row(&w->points, at, n);
     int64_t first = chunk * b->chunk_rows + at;
     struct oj_error first_error;
     oj_status status;
@@ -1327,7 +1328,7 @@ template <typename Run>
 static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
                                     struct oj_error *err)
 {
-    return oj_cuda_threads_try_side_by_side(
+    return oj_cuda_threads_try_parallel(
         b->n_workers,
         [=](int i, struct oj_error *error)
         {
@@ -1404,7 +1405,8 @@ static oj_status answer_all_open_rows(struct cuda_join_batch *b, int number,
     {
         double start = oj_clock_seconds();
         n = oj_cuda_pace_next_rows(pace, all->points.n - at);
-        struct oj_cuda_points points = points_from_row_on(&all->points, at, n);
+        struct oj_cuda_points points =
+            view_points_from_row(&all->points, at, n);
         OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
         OJ_TRY(asked->family->join_one(asked, &work, &points,
                                        all->answers.join_row + at,
@@ -1458,7 +1460,7 @@ static oj_status answer_remaining_open_rows(struct cuda_join_batch *b,
     b->open = (struct all_open_rows *)oj_calloc(n_places, sizeof *b->open);
     if (b->open == NULL)
         return oj_fail_nomem(err, n_places, sizeof *b->open);
-    status = oj_cuda_threads_try_side_by_side(
+    status = oj_cuda_threads_try_parallel(
         n_places,
         [=](int i, struct oj_error *error)
         { return answer_all_open_rows(b, i, error); },
@@ -1529,7 +1531,8 @@ static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
 }
 
 /* Divides the batch into chunks and joins them on all devices. */
-static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
+static oj_status join_chunks_on_all_devices(struct cuda_join_batch *b,
+                                            struct oj_error *err)
 {
     struct batch_sizes sizes;
     int64_t n = b->input->n_features;
@@ -1557,7 +1560,7 @@ static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
 {
     b->offset[0] = b->n_before;
     if (b->input->n_features > 0)
-        OJ_TRY(run_chunks(b, err));
+        OJ_TRY(join_chunks_on_all_devices(b, err));
     return copy_remaining_chunks_to_result(b, err);
 }
 
@@ -1664,7 +1667,7 @@ static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
                      n > (batch > 0 ? batch : few_rows) &&
                      b->family->join_most != NULL &&
                      b->index->place[0].of[b->number]->asked != NULL;
-    OJ_TRY(run_chunks(b, err));
+    OJ_TRY(join_chunks_on_all_devices(b, err));
     b->n_pairs = b->n_matched;
     return b->leaves_ties ? list_all_pairs_of_tied_rows(b, err) : OJ_OK;
 }
@@ -1686,7 +1689,7 @@ static oj_status join_batch_to_matches(struct cuda_join_batch *b,
     if (b->taker != NULL)
     {
         b->out_pinned = 1;
-        return run_chunks(b, err);
+        return join_chunks_on_all_devices(b, err);
     }
     if (b->lists)
     {
@@ -1708,7 +1711,7 @@ static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
 {
     double start = oj_clock_seconds();
     double stages_s = b->stats->filter_s + b->stats->refine_s;
-    oj_status status = oj_cuda_threads_try_all(
+    oj_status status = oj_cuda_threads_try_on_module(
         1,
         [&](int, struct oj_error *error)
         {
@@ -1734,7 +1737,8 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     batch.input = input;
     batch.out = out;
     batch.stats = stats;
-    OJ_TRY(oj_cuda_family_for(index, input, &batch.number, stats, err));
+    OJ_TRY(
+        oj_cuda_index_prepare_family(index, input, &batch.number, stats, err));
     batch.family = oj_cuda_family_at(batch.number);
     batch.lists = oj_relation_allows_many_pairs(&index->relation);
     batch.leaves_ties = batch.lists && batch.family->list == NULL;
@@ -1744,11 +1748,12 @@ oj_status oj_cuda_index_join(struct oj_gpu_index *index,
     return run_batch_on_own_threads(&batch, err);
 }
 
-oj_status oj_cuda_index_give_chunks(struct oj_gpu_index *index, int family,
-                                    const struct oj_flat *input,
-                                    const struct oj_cuda_taker *taker,
-                                    struct oj_stats *stats,
-                                    struct oj_error *err)
+oj_status oj_cuda_index_pass_chunks_to_taker(struct oj_gpu_index *index,
+                                             int family,
+                                             const struct oj_flat *input,
+                                             const struct oj_cuda_taker *taker,
+                                             struct oj_stats *stats,
+                                             struct oj_error *err)
 {
     struct cuda_join_batch batch = {};
     batch.index = index;

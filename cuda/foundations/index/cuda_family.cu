@@ -50,18 +50,20 @@ static oj_status upload_tie_ranks_and_build(struct oj_cuda_index *index,
     if (tie_rank != NULL)
     {
         OJ_TRY(work->make(n, &rank));
-        OJ_TRY(oj_cuda_copy_to_all(work->device, work->stream, rank, tie_rank,
-                                   n * (int64_t)sizeof *rank, work->err));
+        OJ_TRY(oj_cuda_copy_to_all_peers(work->device, work->stream, rank,
+                                         tie_rank, n * (int64_t)sizeof *rank,
+                                         work->err));
         index->rank = rank;
     }
     return index->family->build(index, work);
 }
 
-oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
-                               struct oj_cuda_device *device,
-                               const struct oj_cuda_layer *layer,
-                               const struct oj_relation *relation,
-                               struct oj_cuda_index **out, struct oj_error *err)
+oj_status oj_cuda_family_build_index(const struct oj_cuda_family *family,
+                                     struct oj_cuda_device *device,
+                                     const struct oj_cuda_layer *layer,
+                                     const struct oj_relation *relation,
+                                     struct oj_cuda_index **out,
+                                     struct oj_error *err)
 {
     struct oj_cuda_work work(device, device->stream, "indexing the join layer",
                              err);

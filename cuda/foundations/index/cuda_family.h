@@ -103,8 +103,9 @@ struct oj_cuda_family
      *  batch. If input is NULL, the answer is for any layer of points. A family
      *  without find_share() is only asked about points in the plane, a family
      *  without reads_columns only about joins that read no columns. */
-    int (*takes)(const struct oj_relation *relation,
-                 const struct oj_flat *join_side, const struct oj_flat *input);
+    int (*supports)(const struct oj_relation *relation,
+                    const struct oj_flat *join_side,
+                    const struct oj_flat *input);
 
     size_t size; /**< sizeof the family's index */
 
@@ -171,12 +172,10 @@ struct oj_cuda_family
 
 /** Builds the index of a family over layer, which must outlive the index. The
  *  caller frees *out by oj_cuda_family_free(). */
-OJ_MUST_USE oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
-                                           struct oj_cuda_device *device,
-                                           const struct oj_cuda_layer *layer,
-                                           const struct oj_relation *relation,
-                                           struct oj_cuda_index **out,
-                                           struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_family_build_index(
+    const struct oj_cuda_family *family, struct oj_cuda_device *device,
+    const struct oj_cuda_layer *layer, const struct oj_relation *relation,
+    struct oj_cuda_index **out, struct oj_error *err);
 /** Frees an index; accepts NULL. */
 void oj_cuda_family_free(struct oj_cuda_index *index);
 int64_t oj_cuda_family_bytes(const struct oj_cuda_index *index);

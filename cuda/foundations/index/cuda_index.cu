@@ -28,9 +28,9 @@ static int needs_columns(const struct oj_relation *r,
              input->exclude_class != NULL));
 }
 
-int oj_cuda_index_choose(const struct oj_relation *relation,
-                         const struct oj_flat *join_side,
-                         const struct oj_flat *input, unsigned refused)
+int oj_cuda_index_choose_family(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input, unsigned refused)
 {
     const struct oj_cuda_family *family;
     int columns = needs_columns(relation, join_side, input);
@@ -40,27 +40,27 @@ int oj_cuda_index_choose(const struct oj_relation *relation,
         if ((refused >> i & 1u) == 0 &&
             (points || family->find_share != NULL) &&
             (!columns || family->reads_columns) &&
-            family->takes(relation, join_side, input))
+            family->supports(relation, join_side, input))
             return i;
     }
     return -1;
 }
 
-int oj_cuda_index_chosen(const struct oj_gpu_index *index,
-                         const struct oj_flat *input)
+int oj_cuda_index_chosen_family(const struct oj_gpu_index *index,
+                                const struct oj_flat *input)
 {
-    return oj_cuda_index_choose(&index->relation, index->join_side, input,
-                                index->refused);
+    return oj_cuda_index_choose_family(&index->relation, index->join_side,
+                                       input, index->refused);
 }
 
-oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
-                                   struct oj_cuda_place *place,
-                                   struct oj_error *err)
+oj_status oj_cuda_index_upload_join_layer(const struct oj_gpu_index *index,
+                                          struct oj_cuda_place *place,
+                                          struct oj_error *err)
 {
     struct oj_cuda_device *device = &place->device;
     struct oj_cuda_work work(device, device->stream, "copying the join layer",
                              err);
-    int family = oj_cuda_index_chosen(index, NULL);
+    int family = oj_cuda_index_chosen_family(index, NULL);
     if (family < 0 || oj_cuda_family_at(family)->find_share == NULL)
         OJ_TRY(oj_cuda_layer_make(&work, index->join_side,
                                   index->join_side->overlaps, index->tie_rank,
@@ -82,8 +82,8 @@ static oj_status open_index_device(struct oj_gpu_index *index, int number,
     place->device.n_threads = options->n_threads;
     place->device.peers = &index->peers;
     place->device.number = number;
-    oj_cuda_peers_link(&place->device, ordinal, index->n_places);
-    return oj_cuda_index_place_fill(index, place, err);
+    oj_cuda_peers_allow_reading(&place->device, ordinal, index->n_places);
+    return oj_cuda_index_upload_join_layer(index, place, err);
 }
 
 static oj_status build_family_on_device(const struct oj_gpu_index *index,
@@ -91,9 +91,9 @@ static oj_status build_family_on_device(const struct oj_gpu_index *index,
                                         struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device", err);
-    OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(family), &place->device,
-                                &place->layer, &index->relation,
-                                &place->of[family], err));
+    OJ_TRY(oj_cuda_family_build_index(oj_cuda_family_at(family), &place->device,
+                                      &place->layer, &index->relation,
+                                      &place->of[family], err));
     OJ_CUDA_TRY(cudaStreamSynchronize(place->device.stream),
                 "indexing the join layer", err);
     return OJ_OK;
@@ -125,7 +125,7 @@ static oj_status open_all_index_devices(struct oj_gpu_index *index,
         index->n_places = 0;
         return oj_fail_nomem(err, n, sizeof *index->place);
     }
-    return oj_cuda_run_on_peers_aside(
+    return oj_cuda_run_on_peers_on_module(
         &index->peers, index->n_places,
         [&](int i, struct oj_error *error)
         { return open_index_device(index, i, ordinal, error); },
@@ -156,21 +156,22 @@ static void mark_family_refused(struct oj_gpu_index *index, int family,
     index->refused |= 1u << family;
     if (index->why_refused.status == OJ_OK)
         index->why_refused = *why;
-    oj_cuda_thread_aside([=]() { free_refused_families(index); });
+    oj_cuda_threads_run_one_on_module([=]() { free_refused_families(index); });
 }
 
-oj_status oj_cuda_family_for(struct oj_gpu_index *index,
-                             const struct oj_flat *input, int *number,
-                             struct oj_stats *stats, struct oj_error *err)
+oj_status oj_cuda_index_prepare_family(struct oj_gpu_index *index,
+                                       const struct oj_flat *input, int *number,
+                                       struct oj_stats *stats,
+                                       struct oj_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
     double start = oj_clock_seconds();
-    while ((*number = oj_cuda_index_chosen(index, input)) >= 0)
+    while ((*number = oj_cuda_index_chosen_family(index, input)) >= 0)
     {
         oj_status status;
         if (index->place[0].of[*number] != NULL)
             return OJ_OK;
-        status = oj_cuda_run_on_peers_aside(
+        status = oj_cuda_run_on_peers_on_module(
             &index->peers, index->n_places,
             [&](int i, struct oj_error *error) {
                 return build_family_on_device(index, &index->place[i], *number,
@@ -201,7 +202,7 @@ const char *oj_cuda_index_why_refused(const struct oj_gpu_index *index)
     return index->why_refused.status != OJ_OK ? index->why_refused.message : "";
 }
 
-oj_status oj_cuda_index_make_without(
+oj_status oj_cuda_index_make_without_families(
     unsigned refused, const struct oj_flat *join_side, const int32_t *tie_rank,
     const struct oj_relation *relation, const struct oj_options *options,
     struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err)
@@ -210,7 +211,7 @@ oj_status oj_cuda_index_make_without(
     struct oj_gpu_index *index;
     oj_status status;
     int family;
-    if (oj_cuda_index_choose(relation, join_side, NULL, refused) < 0)
+    if (oj_cuda_index_choose_family(relation, join_side, NULL, refused) < 0)
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
             "no GPU kernel can answer this join: use the backend cpu");
@@ -226,7 +227,7 @@ oj_status oj_cuda_index_make_without(
     status = open_all_index_devices(index, err);
     stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
-        status = oj_cuda_family_for(index, NULL, &family, stats, err);
+        status = oj_cuda_index_prepare_family(index, NULL, &family, stats, err);
     if (status != OJ_OK)
     {
         oj_cuda_index_free(index);
@@ -243,8 +244,9 @@ oj_status oj_cuda_index_make(const struct oj_flat *join_side,
                              struct oj_gpu_index **out, struct oj_stats *stats,
                              struct oj_error *err)
 {
-    return oj_cuda_index_make_without(OJ_CUDA_PAPERS, join_side, tie_rank,
-                                      relation, options, out, stats, err);
+    return oj_cuda_index_make_without_families(OJ_CUDA_PAPERS, join_side,
+                                               tie_rank, relation, options, out,
+                                               stats, err);
 }
 
 oj_status oj_cuda_index_make_of_papers(
@@ -253,8 +255,9 @@ oj_status oj_cuda_index_make_of_papers(
     const struct oj_options *options, struct oj_gpu_index **out,
     struct oj_stats *stats, struct oj_error *err)
 {
-    return oj_cuda_index_make_without(~(1u << method), join_side, tie_rank,
-                                      relation, options, out, stats, err);
+    return oj_cuda_index_make_without_families(~(1u << method), join_side,
+                                               tie_rank, relation, options, out,
+                                               stats, err);
 }
 
 static void free_index_device(struct oj_cuda_place *place)
@@ -281,7 +284,7 @@ void oj_cuda_index_free(struct oj_gpu_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_thread_aside([=]() { free_slots_and_devices(index); });
+    oj_cuda_threads_run_one_on_module([=]() { free_slots_and_devices(index); });
     oj_cuda_peer_barrier_destroy(&index->peers);
     oj_free(index->place);
     oj_free(index);

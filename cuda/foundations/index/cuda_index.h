@@ -6,7 +6,7 @@
 #include "../device/cuda_host_threads.h"
 #include "../device/cuda_module_exports.cuh"
 #include "../device/cuda_peers.h"
-#include "../device/cuda_stage.h"
+#include "../device/cuda_pinned_stage.h"
 #include "cuda_family.h"
 #include "cuda_pace.h"
 
@@ -99,35 +99,36 @@ struct oj_gpu_index
 /** Returns the number of the family that answers the join `relation` of input
  *  with join_side, or -1. If input is NULL, the answer is for any layer of
  *  points. Families whose bit is set in refused are not considered. */
-int oj_cuda_index_choose(const struct oj_relation *relation,
-                         const struct oj_flat *join_side,
-                         const struct oj_flat *input, unsigned refused);
+int oj_cuda_index_choose_family(const struct oj_relation *relation,
+                                const struct oj_flat *join_side,
+                                const struct oj_flat *input, unsigned refused);
 
 /** Returns the number of the family that answers batches like input, or -1.
  *  Families that this index has marked as refused are not considered. */
-int oj_cuda_index_chosen(const struct oj_gpu_index *index,
-                         const struct oj_flat *input);
+int oj_cuda_index_chosen_family(const struct oj_gpu_index *index,
+                                const struct oj_flat *input);
 
 /** Makes an index. Families whose bit is set in refused are never used. */
-OJ_MUST_USE oj_status oj_cuda_index_make_without(
+OJ_MUST_USE oj_status oj_cuda_index_make_without_families(
     unsigned refused, const struct oj_flat *join_side, const int32_t *tie_rank,
     const struct oj_relation *relation, const struct oj_options *options,
     struct oj_gpu_index **out, struct oj_stats *stats, struct oj_error *err);
 
 /** Copies the join side to a place that has no layer yet. */
-OJ_MUST_USE oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
-                                               struct oj_cuda_place *place,
-                                               struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_index_upload_join_layer(
+    const struct oj_gpu_index *index, struct oj_cuda_place *place,
+    struct oj_error *err);
 
 /** Chooses the family for batches like input and builds its index on all
  *  devices in parallel. A family that cannot hold the join side, or for which
  *  memory is missing, is marked as refused; if none is left, fails with
  *  OJ_ERR_UNSUPPORTED or OJ_ERR_NOMEM and the message of the first refused
  *  family. */
-OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_gpu_index *index,
-                                         const struct oj_flat *input,
-                                         int *number, struct oj_stats *stats,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_index_prepare_family(struct oj_gpu_index *index,
+                                                   const struct oj_flat *input,
+                                                   int *number,
+                                                   struct oj_stats *stats,
+                                                   struct oj_error *err);
 
 /** Callback that receives the points of a batch, chunk by chunk, instead of
  *  joining them. take() runs on many threads and enqueues its work on the
@@ -142,7 +143,7 @@ struct oj_cuda_taker
 };
 
 /** Passes the chunks of a batch, each of at least one row, to taker. */
-OJ_MUST_USE oj_status oj_cuda_index_give_chunks(
+OJ_MUST_USE oj_status oj_cuda_index_pass_chunks_to_taker(
     struct oj_gpu_index *index, int family, const struct oj_flat *input,
     const struct oj_cuda_taker *taker, struct oj_stats *stats,
     struct oj_error *err);
@@ -154,7 +155,7 @@ int oj_cuda_index_list_devices(uint64_t gpus, int *ordinal);
 /** Returns an estimate of the bytes that can still be allocated on the device
  *  within its limit, including those free in its memory pool. Changes the
  *  current device. */
-int64_t oj_cuda_index_free_bytes(const struct oj_cuda_device *device);
+int64_t oj_cuda_index_count_free_bytes(const struct oj_cuda_device *device);
 
 static inline int64_t oj_min_int64(int64_t a, int64_t b)
 {

@@ -6,7 +6,7 @@
 
 /* --- lists ---------------------------------------------------------------- */
 
-void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
+void oj_cuda_pairs_free(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs)
 {
     oj_cuda_array_free(device, stream, &pairs->offset, &pairs->row,
@@ -31,7 +31,7 @@ oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
     if (status == OJ_OK)
         *out = l.out;
     else
-        oj_cuda_pairs_drop(l.device, stream, &l.out);
+        oj_cuda_pairs_free(l.device, stream, &l.out);
     return status;
 }
 
@@ -122,8 +122,8 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
-                             const int32_t *ordinal_of)
+oj_status oj_cuda_order_pairs_of_rows(struct oj_cuda_listing *l,
+                                      const int32_t *ordinal_of)
 {
     struct oj_cuda_work work(l);
     const struct oj_cuda_pairs *pairs = &l->out;
@@ -135,7 +135,7 @@ oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
     if (pairs->n_pairs == 0)
         return OJ_OK;
     OJ_TRY(work.make(most_long, &too_long.first, &too_long.end));
-    OJ_TRY(work.make_zeros(1, &n_long));
+    OJ_TRY(work.allocate_zeros(1, &n_long));
     OJ_TRY(work.run<BLOCK>(rows.n, sort_short_rows, rows, too_long, n_long));
     if (most_long > 0)
         OJ_TRY(work.read(n_long, &n));

@@ -5,7 +5,7 @@
 #include "../device/cuda_stream_work.cuh"
 #include "cuda_family.h"
 
-void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
+void oj_cuda_pairs_free(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs);
 
 /** A list of pairs under construction. Its arrays, except out, are freed at the
@@ -21,22 +21,22 @@ struct oj_cuda_listing : oj_cuda_work
 
     /** Turns the counts in out.offset [points + 1] into offsets and sets
      *  out.n_pairs; waits for the stream. The last count must be 0. */
-    OJ_MUST_USE oj_status sum_pairs()
+    OJ_MUST_USE oj_status turn_counts_into_offsets()
     {
-        OJ_TRY(scan_total(out.offset.data, points->n, &out.n_pairs));
-        return fits();
+        OJ_TRY(scan_and_read_total(out.offset.data, points->n, &out.n_pairs));
+        return fail_if_too_many_pairs();
     }
 
     /** Fails with OJ_ERR_TOO_MANY_PAIRS if there are two or more points and
      *  more pairs than max_pairs, if max_pairs > 0. */
-    OJ_MUST_USE oj_status fits()
+    OJ_MUST_USE oj_status fail_if_too_many_pairs()
     {
-        return oj_pairs_fit(oj_most_pairs_of_batch(max_pairs, points->n),
-                            out.n_pairs, err);
+        return oj_pair_budget_check(
+            oj_most_pairs_of_batch(max_pairs, points->n), out.n_pairs, err);
     }
 
     /** Allocates out.row and, if has_measure, out.measure. */
-    OJ_MUST_USE oj_status make_pairs(int has_measure)
+    OJ_MUST_USE oj_status allocate_pairs(int has_measure)
     {
         OJ_TRY(oj_cuda_array_make(device, stream, out.n_pairs, &out.row, err));
         return has_measure ? oj_cuda_array_make(device, stream, out.n_pairs,
@@ -60,7 +60,7 @@ OJ_MUST_USE oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
  *  their pairs. Fails with OJ_ERR_NOMEM if a row is too long for a block of
  *  threads and there are more than 2^31 - 1 pairs; smaller batches may succeed.
  *  Waits for the stream if rows may be so long. */
-OJ_MUST_USE oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
-                                         const int32_t *ordinal_of);
+OJ_MUST_USE oj_status oj_cuda_order_pairs_of_rows(struct oj_cuda_listing *l,
+                                                  const int32_t *ordinal_of);
 
 #endif

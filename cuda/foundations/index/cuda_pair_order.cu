@@ -66,9 +66,9 @@ oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work, int64_t n_rows,
 /* Returns the index, in the arrays of `lists`, of an entry. Entries are
  * numbered through all lists: those of list i are offset[i] .. offset[i + 1] -
  * 1, and `list` is the one that holds `entry`. */
-static __device__ int64_t place_of_entry(const struct oj_cuda_row_lists &lists,
-                                         const int64_t *offset, int64_t list,
-                                         int64_t entry)
+static __device__ int64_t
+index_of_numbered_entry(const struct oj_cuda_row_lists &lists,
+                        const int64_t *offset, int64_t list, int64_t entry)
 {
     return lists.first[list] + entry - offset[list];
 }
@@ -84,7 +84,7 @@ oj_status oj_cuda_sort_row_lists(struct oj_cuda_work *work,
     int64_t *offset, n;
     const int32_t *place;
     const uint32_t *list;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         l.n,
         [=] __device__(ptrdiff_t i)
         { return i < l.n ? l.end[i] - l.first[i] : 0; },
@@ -103,7 +103,7 @@ oj_status oj_cuda_sort_row_lists(struct oj_cuda_work *work,
                     {
                         int64_t of =
                             oj_cuda_list_of_entry(offset, (int64_t)0, l.n, i);
-                        int64_t at = place_of_entry(l, offset, of, i);
+                        int64_t at = index_of_numbered_entry(l, offset, of, i);
                         from.row[i] = (int32_t)of;
                         from.feature[i] = l.rank[at];
                         if (l.measure != NULL)
@@ -113,7 +113,8 @@ oj_status oj_cuda_sort_row_lists(struct oj_cuda_work *work,
     return own.each(n,
                     [=] __device__(int64_t i)
                     {
-                        int64_t at = place_of_entry(l, offset, list[i], i);
+                        int64_t at =
+                            index_of_numbered_entry(l, offset, list[i], i);
                         int32_t rank = from.feature[place[i]];
                         l.rank[at] =
                             ordinal_of != NULL ? ordinal_of[rank] : rank;

@@ -28,7 +28,7 @@ oj_status oj_cuda_pair_sums_make(struct oj_cuda_work *work, int64_t n_features,
            2 * (int64_t)out->n_copies * n * (int64_t)sizeof *out->words <=
                most_bytes_of_copies)
         out->n_copies *= 2;
-    return work->make_zeros(n * out->n_copies, &out->words);
+    return work->allocate_zeros(n * out->n_copies, &out->words);
 }
 
 oj_status oj_cuda_pair_sums_add(struct oj_cuda_work *work,
@@ -92,7 +92,7 @@ static oj_status fetch_sum_words(struct counting *c, int p,
 }
 
 /* Frees the sums on all devices. Must be called on a thread of the module
- * (oj_cuda_thread_aside()). */
+ * (oj_cuda_threads_run_one_on_module()). */
 static void release_sum_memory(const struct counting *c)
 {
     for (int p = 0; p < c->index->n_places; p++)
@@ -187,14 +187,14 @@ static oj_status sum_pairs_of_batch(struct counting *c,
                                     struct oj_error *err)
 {
     const struct oj_cuda_taker taker = {sum_pairs_of_chunk, c};
-    OJ_TRY(oj_cuda_threads_try_all(
+    OJ_TRY(oj_cuda_threads_try_on_module(
         c->index->n_places,
         [&](int p, struct oj_error *error)
         { return allocate_sum_words(c, p, error); },
         err));
-    OJ_TRY(oj_cuda_index_give_chunks(c->index, c->number, input, &taker, stats,
-                                     err));
-    return oj_cuda_threads_try_all(
+    OJ_TRY(oj_cuda_index_pass_chunks_to_taker(c->index, c->number, input,
+                                              &taker, stats, err));
+    return oj_cuda_threads_try_on_module(
         c->index->n_places,
         [&](int p, struct oj_error *error)
         { return fetch_sum_words(c, p, error); },
@@ -218,7 +218,7 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     }
     c.index = index;
     c.request = request;
-    OJ_TRY(oj_cuda_family_for(index, input, &c.number, stats, err));
+    OJ_TRY(oj_cuda_index_prepare_family(index, input, &c.number, stats, err));
     if (oj_cuda_family_at(c.number)->add == NULL)
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
@@ -231,7 +231,7 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     if (c.host == NULL)
         return oj_fail_nomem(err, n_all, sizeof *c.host);
     status = sum_pairs_of_batch(&c, input, stats, err);
-    oj_cuda_thread_aside([&]() { release_sum_memory(&c); });
+    oj_cuda_threads_run_one_on_module([&]() { release_sum_memory(&c); });
     for (int64_t p = 0; status == OJ_OK && p < index->n_places; p++)
     {
         const int64_t *host = c.host + p * c.n_words;

@@ -78,7 +78,7 @@ sum_words_of_feature(const struct oj_cuda_tally &tally, int64_t f)
 
 /* Returns the tally for a slice of points: its columns begin at row `first`. */
 static inline struct oj_cuda_tally
-tally_of_points_from(const struct oj_cuda_tally &all, int64_t first)
+view_tally_of_point_slice(const struct oj_cuda_tally &all, int64_t first)
 {
     struct oj_cuda_tally tally = all;
     for (int c = 0; c < tally.request.n_columns; c++)

@@ -11,7 +11,7 @@ struct current_device
 {
     int before = -1;
 
-    OJ_MUST_USE oj_status choose(int ordinal, struct oj_error *err)
+    OJ_MUST_USE oj_status make_device_current(int ordinal, struct oj_error *err)
     {
         OJ_CUDA_TRY(cudaGetDevice(&before), "querying the device", err);
         OJ_CUDA_TRY(cudaSetDevice(ordinal), "choosing a device", err);
@@ -43,15 +43,15 @@ oj_status oj_cuda_index_make_resident(
         if (lists ? family->list == NULL : family->join_one == NULL)
             refused |= 1u << i;
     }
-    return oj_cuda_index_make_without(refused, join_side, tie_rank, relation,
-                                      options, out, stats, err);
+    return oj_cuda_index_make_without_families(
+        refused, join_side, tie_rank, relation, options, out, stats, err);
 }
 
-oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
-                                 const struct oj_cuda_index **out,
-                                 struct oj_error *err)
+oj_status oj_cuda_resident_choose_index(const struct oj_gpu_index *index,
+                                        const struct oj_cuda_index **out,
+                                        struct oj_error *err)
 {
-    int number = oj_cuda_index_chosen(index, NULL);
+    int number = oj_cuda_index_chosen_family(index, NULL);
     if (number < 0 || index->place[0].of[number] == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the join side has no index on this GPU: pass the "
@@ -60,10 +60,10 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
-                                  struct oj_cuda_work *work,
-                                  const struct oj_gpu_points *points,
-                                  struct oj_cuda_points *out)
+oj_status oj_cuda_resident_prepare_points(const struct oj_gpu_index *index,
+                                          struct oj_cuda_work *work,
+                                          const struct oj_gpu_points *points,
+                                          struct oj_cuda_points *out)
 {
     const struct oj_relation *relation = &index->relation;
     const struct oj_flat *join_side = index->join_side;
@@ -95,10 +95,9 @@ oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
                       });
 }
 
-oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
-                                  struct oj_cuda_work *work,
-                                  const struct oj_cuda_points *points,
-                                  int32_t *d_row, double *d_measure)
+oj_status oj_cuda_resident_join_one_per_point(
+    const struct oj_cuda_index *of, struct oj_cuda_work *work,
+    const struct oj_cuda_points *points, int32_t *d_row, double *d_measure)
 {
     if (of->family->join_one == NULL ||
         oj_relation_allows_many_pairs(&of->relation))
@@ -140,8 +139,8 @@ static oj_status join_one_each_on_device(const struct oj_cuda_index *of,
     if (oj_relation_is_by_distance(&of->relation))
         OJ_TRY(own.make(points->n, &out->measure));
     if (points->n > 0)
-        OJ_TRY(
-            oj_cuda_resident_answer(of, work, points, out->row, out->measure));
+        OJ_TRY(oj_cuda_resident_join_one_per_point(of, work, points, out->row,
+                                                   out->measure));
     oj_cuda_move_ownership(&own.memory, NULL, &callers);
     out->n_pairs = points->n;
     return OJ_OK;
@@ -157,10 +156,10 @@ oj_status oj_cuda_index_join_resident(struct oj_gpu_index *index,
     const struct oj_cuda_index *of;
     struct oj_cuda_points here;
     struct oj_gpu_pairs pairs = {};
-    OJ_TRY(current.choose(device->ordinal, err));
+    OJ_TRY(current.make_device_current(device->ordinal, err));
     struct oj_cuda_work work(device, (cudaStream_t)stream, "joining", err);
-    OJ_TRY(oj_cuda_resident_index(index, &of, err));
-    OJ_TRY(oj_cuda_resident_points(index, &work, points, &here));
+    OJ_TRY(oj_cuda_resident_choose_index(index, &of, err));
+    OJ_TRY(oj_cuda_resident_prepare_points(index, &work, points, &here));
     pairs.n_points = points->n;
     OJ_TRY(oj_relation_allows_many_pairs(&index->relation)
                ? list_pairs_on_device(index, of, &work, &here, &pairs)
@@ -176,7 +175,7 @@ void oj_cuda_index_free_resident(struct oj_gpu_index *index,
     struct oj_cuda_device *device = &index->place[0].device;
     struct oj_error unwanted;
     struct current_device current;
-    if (current.choose(device->ordinal, &unwanted) != OJ_OK)
+    if (current.make_device_current(device->ordinal, &unwanted) != OJ_OK)
         return;
     (void)cudaDeviceSynchronize();
     oj_cuda_free_bytes(device, device->stream, pairs->offset,
@@ -191,8 +190,8 @@ void oj_cuda_index_free_resident(struct oj_gpu_index *index,
 /* --- the caller's memory and streams ---------------------------------------
  */
 
-oj_status oj_cuda_device_of(const void *memory, int *ordinal,
-                            struct oj_error *err)
+oj_status oj_cuda_resident_device_of_array(const void *memory, int *ordinal,
+                                           struct oj_error *err)
 {
     struct cudaPointerAttributes what = {};
     OJ_CUDA_TRY(cudaPointerGetAttributes(&what, memory), "querying a pointer",
@@ -211,13 +210,13 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
     return OJ_OK;
 }
 
-oj_status oj_cuda_order_streams(int ordinal, void *first, void *then,
-                                struct oj_error *err)
+oj_status oj_cuda_resident_make_stream_wait(int ordinal, void *first,
+                                            void *then, struct oj_error *err)
 {
     struct current_device current;
     cudaEvent_t event;
     cudaError_t error;
-    OJ_TRY(current.choose(ordinal, err));
+    OJ_TRY(current.make_device_current(ordinal, err));
     OJ_CUDA_TRY(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
                 "ordering streams", err);
     error = cudaEventRecord(event, (cudaStream_t)first);

@@ -16,9 +16,10 @@ struct shares_batch
 
 /* --- shares of the rows --------------------------------------------------- */
 
-oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
-                              const struct oj_cuda_share *share, int64_t tile,
-                              const int32_t **order, int64_t *n)
+oj_status oj_cuda_share_select_tiles(struct oj_cuda_work *work,
+                                     const struct oj_cuda_share *share,
+                                     int64_t tile, const int32_t **order,
+                                     int64_t *n)
 {
     const int32_t *from = *order;
     int32_t *to = NULL;
@@ -43,8 +44,9 @@ oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-int oj_cuda_is_join_side(const struct oj_cuda_index *index,
-                         const struct oj_flat *input, int64_t first, int64_t n)
+int oj_cuda_share_input_is_join_side(const struct oj_cuda_index *index,
+                                     const struct oj_flat *input, int64_t first,
+                                     int64_t n)
 {
     const struct oj_flat *side = index->layer->flat;
     return first == 0 && n == side->n_features && n == input->n_features &&
@@ -60,10 +62,10 @@ int oj_cuda_is_join_side(const struct oj_cuda_index *index,
            input->vectors.n_dimensions == side->vectors.n_dimensions;
 }
 
-oj_status oj_cuda_share_fits(const struct oj_cuda_share *share, int64_t n_pairs,
-                             struct oj_error *err)
+oj_status oj_cuda_share_check_pair_limit(const struct oj_cuda_share *share,
+                                         int64_t n_pairs, struct oj_error *err)
 {
-    return oj_pairs_fit(share->most, share->n_other + n_pairs, err);
+    return oj_pair_budget_check(share->most, share->n_other + n_pairs, err);
 }
 
 void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
@@ -82,19 +84,19 @@ void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
 
 /* --- columns of a side ---------------------------------------------------- */
 
-oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
-                              const struct oj_flat *flat, int64_t first,
-                              int64_t n, const struct oj_relation *relation,
-                              struct oj_cuda_columns *out)
+oj_status oj_cuda_upload_columns(struct oj_cuda_work *work,
+                                 const struct oj_flat *flat, int64_t first,
+                                 int64_t n, const struct oj_relation *relation,
+                                 struct oj_cuda_columns *out)
 {
     if (relation->exclude_self || relation->unordered_pairs != 0)
-        OJ_TRY(oj_cuda_put_column(work, flat->fid + first, n, &out->fid));
+        OJ_TRY(oj_cuda_upload_column(work, flat->fid + first, n, &out->fid));
     if (flat->on_class != NULL)
-        OJ_TRY(oj_cuda_put_column(work, flat->on_class + first, n,
-                                  &out->on_class));
+        OJ_TRY(oj_cuda_upload_column(work, flat->on_class + first, n,
+                                     &out->on_class));
     if (flat->exclude_class != NULL)
-        OJ_TRY(oj_cuda_put_column(work, flat->exclude_class + first, n,
-                                  &out->exclude_class));
+        OJ_TRY(oj_cuda_upload_column(work, flat->exclude_class + first, n,
+                                     &out->exclude_class));
     return OJ_OK;
 }
 
@@ -135,10 +137,11 @@ oj_status oj_cuda_find_pair_offsets(struct oj_cuda_work *work,
                       });
 }
 
-oj_status oj_cuda_keep_first_k(struct oj_cuda_work *work, int64_t n_rows,
-                               const int32_t *rank, int64_t k, int is_last,
-                               const struct oj_cuda_found *pairs, int64_t n,
-                               struct oj_cuda_found *kept, uint8_t *done)
+oj_status
+oj_cuda_keep_first_k_pairs_of_rows(struct oj_cuda_work *work, int64_t n_rows,
+                                   const int32_t *rank, int64_t k, int is_last,
+                                   const struct oj_cuda_found *pairs, int64_t n,
+                                   struct oj_cuda_found *kept, uint8_t *done)
 {
     const struct oj_cuda_found found = *pairs, to = *kept;
     struct oj_cuda_work own(work);
@@ -288,7 +291,7 @@ static oj_status gather_pairs_from_all_devices(
 {
     int64_t first = stretch->first, end = stretch->end;
     unsigned long long n[2], *counts;
-    OJ_TRY(work->make_zeros(2, &counts));
+    OJ_TRY(work->allocate_zeros(2, &counts));
     OJ_TRY(work->make(all, &out->row, &out->feature));
     OJ_TRY(work->make(all, &out->measure));
     out->capacity = all;
@@ -356,7 +359,7 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
                          to.feature[i] = found.feature[at[i]];
                          to.measure[i] = found.measure[at[i]];
                      }));
-    OJ_TRY(work.scan_computed(
+    OJ_TRY(work.scan_of_computed_values(
         to.n_rows,
         [=] __device__(ptrdiff_t i) {
             return i < to.n_rows ? (int64_t)(to.offset[i + 1] > to.offset[i])
@@ -390,10 +393,10 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
                        "%lld pairs are too many to be sorted at once; use "
                        "smaller batches",
                        (long long)all);
-    OJ_TRY(oj_cuda_share_fits(&shares[0], all, err));
+    OJ_TRY(oj_cuda_share_check_pair_limit(&shares[0], all, err));
     if (out->offset != NULL)
         OJ_TRY(oj_matches_grow(out, out->n_pairs, out->n_pairs + all, err));
-    OJ_TRY(oj_cuda_threads_try_side_by_side(
+    OJ_TRY(oj_cuda_threads_try_parallel(
         n_places,
         [&](int i, struct oj_error *error)
         {

@@ -36,21 +36,21 @@ struct oj_cuda_share
  *  ... *order becomes a new array, which *work owns, and *n its length; the old
  *  array, which *work must own, is freed. If share is NULL or the only one,
  *  nothing changes. */
-OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
-                                          const struct oj_cuda_share *share,
-                                          int64_t tile, const int32_t **order,
-                                          int64_t *n);
+OJ_MUST_USE oj_status oj_cuda_share_select_tiles(
+    struct oj_cuda_work *work, const struct oj_cuda_share *share, int64_t tile,
+    const int32_t **order, int64_t *n);
 
 /** Returns 1 if rows first .. first + n - 1 of input are all features of the
  *  join side itself: every array of input has the address of the join side's
  *  array. The index's copy of the arrays can then be used. */
-int oj_cuda_is_join_side(const struct oj_cuda_index *index,
-                         const struct oj_flat *input, int64_t first, int64_t n);
+int oj_cuda_share_input_is_join_side(const struct oj_cuda_index *index,
+                                     const struct oj_flat *input, int64_t first,
+                                     int64_t n);
 
 /** Returns OJ_ERR_TOO_MANY_PAIRS if n_pairs more pairs would exceed the limit
  *  of the batch. */
-OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
-                                         int64_t n_pairs, struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_share_check_pair_limit(
+    const struct oj_cuda_share *share, int64_t n_pairs, struct oj_error *err);
 
 /** Moves the n pairs of found, which *work owns, to the share. If by_measure is
  *  1, the pairs of a row will be ordered by measure, then rank; otherwise by
@@ -72,9 +72,9 @@ OJ_MUST_USE oj_status oj_cuda_join_shares(
  *  valid until the stream has reached the copy. All devices of a join must copy
  *  equal arrays in equal order. */
 template <typename T>
-OJ_MUST_USE oj_status oj_cuda_put_column(struct oj_cuda_work *work,
-                                         const T *host, int64_t n,
-                                         const T **out)
+OJ_MUST_USE oj_status oj_cuda_upload_column(struct oj_cuda_work *work,
+                                            const T *host, int64_t n,
+                                            const T **out)
 {
     T *to = NULL;
     *out = NULL;
@@ -82,17 +82,17 @@ OJ_MUST_USE oj_status oj_cuda_put_column(struct oj_cuda_work *work,
         return OJ_OK;
     OJ_TRY(work->make(n, &to));
     *out = to;
-    return oj_cuda_copy_to_all(work->device, work->stream, to, host,
-                               n * (int64_t)sizeof(T), work->err);
+    return oj_cuda_copy_to_all_peers(work->device, work->stream, to, host,
+                                     n * (int64_t)sizeof(T), work->err);
 }
 
 /** Copies the columns of features first .. first + n - 1 that relation reads.
  */
-OJ_MUST_USE oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
-                                          const struct oj_flat *flat,
-                                          int64_t first, int64_t n,
-                                          const struct oj_relation *relation,
-                                          struct oj_cuda_columns *out);
+OJ_MUST_USE oj_status oj_cuda_upload_columns(struct oj_cuda_work *work,
+                                             const struct oj_flat *flat,
+                                             int64_t first, int64_t n,
+                                             const struct oj_relation *relation,
+                                             struct oj_cuda_columns *out);
 
 /** Returns the conditions of relation on these columns. In the rule, join
  *  features are numbered by ordinals, not by tie ranks. */
@@ -138,13 +138,13 @@ OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
         struct oj_cuda_work own(work);
         unsigned long long n;
         found->capacity = room;
-        OJ_TRY(own.make_zeros(1, &found->n));
+        OJ_TRY(own.allocate_zeros(1, &found->n));
         OJ_TRY(own.make(room, &found->row, &found->feature));
         OJ_TRY(own.make(room, &found->measure));
         OJ_TRY(find());
         OJ_TRY(own.read(found->n, &n));
         if (share != NULL)
-            OJ_TRY(oj_cuda_share_fits(share, (int64_t)n, own.err));
+            OJ_TRY(oj_cuda_share_check_pair_limit(share, (int64_t)n, own.err));
         if (n > INT32_MAX)
             return oj_fail(own.err, OJ_ERR_NOMEM,
                            "%llu pairs are too many to be sorted at once; use "
@@ -165,11 +165,9 @@ OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
  *  share. by_measure 1: the pairs of a row will be ordered by measure, then
  *  rank; 0: by rank. */
 template <typename Find>
-OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
-                                         int by_measure,
-                                         struct oj_cuda_found *found,
-                                         int64_t room,
-                                         struct oj_cuda_share *share, Find find)
+OJ_MUST_USE oj_status oj_cuda_share_find_pairs(
+    struct oj_cuda_work *work, int by_measure, struct oj_cuda_found *found,
+    int64_t room, struct oj_cuda_share *share, Find find)
 {
     struct oj_cuda_work own(work);
     int64_t n = 0;
@@ -190,7 +188,7 @@ OJ_MUST_USE oj_status oj_cuda_find_pair_offsets(struct oj_cuda_work *work,
  *  that has at least k of the n pairs in found, and sets done [n_rows] of these
  *  rows to 1. If is_last is 1, does this for all rows, also those with fewer
  *  pairs. */
-OJ_MUST_USE oj_status oj_cuda_keep_first_k(
+OJ_MUST_USE oj_status oj_cuda_keep_first_k_pairs_of_rows(
     struct oj_cuda_work *work, int64_t n_rows, const int32_t *rank, int64_t k,
     int is_last, const struct oj_cuda_found *found, int64_t n,
     struct oj_cuda_found *kept, uint8_t *done);

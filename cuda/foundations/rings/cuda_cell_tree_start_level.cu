@@ -127,8 +127,8 @@ static oj_status count_windows_of_level(struct oj_cuda_work *work,
     unsigned long long fragments = 0, edges = 0;
     OJ_TRY(work->run<BLOCK>(u->n + 1, count_windows_and_edges_of_units, *u,
                             *starts));
-    OJ_TRY(work->scan_total(starts->fragments, u->n, &fragments));
-    OJ_TRY(work->scan_total(starts->edges, u->n, &edges));
+    OJ_TRY(work->scan_and_read_total(starts->fragments, u->n, &fragments));
+    OJ_TRY(work->scan_and_read_total(starts->edges, u->n, &edges));
     all->windows = (int64_t)(fragments >> 32);
     all->fragments = (int64_t)(fragments & 0xffffffffu);
     all->edges = (int64_t)(edges & 0xffffffffu);
@@ -252,7 +252,8 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
 static __device__ uint32_t cells_of_fragment(const struct windows &v,
                                              uint32_t k)
 {
-    return oj_cuda_ring_receivers(v.marks, k, v.level.fragment[k].unit_and_bit);
+    return oj_cuda_ring_mask_of_receiving_children(
+        v.marks, k, v.level.fragment[k].unit_and_bit);
 }
 
 struct items_of
@@ -300,8 +301,8 @@ write_cell_items(const __grid_constant__ struct windows v,
     if (k < all)
     {
         uint2 p = v.level.window[v.level.fragment[k].node];
-        uint32_t inside =
-            oj_cuda_ring_inside(v.marks, k, v.level.fragment[k].unit_and_bit);
+        uint32_t inside = oj_cuda_ring_mask_of_inside_children(
+            v.marks, k, v.level.fragment[k].unit_and_bit);
         at = (uint32_t)(place[k] - place[first]);
         for (uint32_t left = cells_of_fragment(v, k); left != 0;
              left &= left - 1, at++)
@@ -402,8 +403,8 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
     struct oj_cuda_work own(work);
     unsigned long long *place = NULL, *item = NULL;
     int64_t n;
-    OJ_TRY(
-        own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
+    OJ_TRY(own.scan_of_computed_values(v.level.n_fragments, items_of{v}, &place,
+                                       n_items));
     if (*n_items >= ((unsigned long long)1 << 31))
         return oj_fail(work->err, OJ_ERR_NOMEM,
                        "the polygons are in more than 2^31 cells, too many for "
@@ -429,10 +430,10 @@ static oj_status make_first_level_from_windows(
     unsigned long long *item = NULL, *put = NULL, n = 0, all = 0;
     int level = v.level.depth;
     OJ_TRY(list_and_sort_cell_items(work, v, &item, &n));
-    OJ_TRY(work->scan_computed((int64_t)n, cell_item_counts{item, (ptrdiff_t)n},
-                               &put, &all));
+    OJ_TRY(work->scan_of_computed_values(
+        (int64_t)n, cell_item_counts{item, (ptrdiff_t)n}, &put, &all));
     above->n_slots = level > 1 ? 1u << (4 * level - 4) : 16;
-    OJ_TRY(oj_cuda_ring_extend(m->keep, slot, 0, above->n_slots));
+    OJ_TRY(oj_cuda_ring_grow_array(m->keep, slot, 0, above->n_slots));
     OJ_TRY(work->clear(slot->data, above->n_slots));
     first->depth = level;
     OJ_TRY(oj_cuda_ring_level_make(below, (int64_t)(all >> 32),
@@ -499,10 +500,10 @@ static oj_status choose_and_make_start_level(
                                          first);
 }
 
-oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
-                             struct oj_cuda_work *below,
-                             struct oj_cuda_ring_part *above,
-                             struct oj_cuda_ring_level *first)
+oj_status oj_cuda_ring_make_start_level(struct oj_cuda_ring_making *m,
+                                        struct oj_cuda_work *below,
+                                        struct oj_cuda_ring_part *above,
+                                        struct oj_cuda_ring_level *first)
 {
     struct oj_cuda_work work(below);
     struct units units = describe_polygon_units(m);

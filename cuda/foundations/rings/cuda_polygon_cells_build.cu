@@ -13,9 +13,9 @@
 #define MOST_EDGES 12
 
 /* Maximum of the level `fine`, each of whose cells has a bit per sixteenth in
- * `occupied` (oj_ring_cells.h). `fine` is the first level with at least four
- * cells per edge of the layer, but at most this one, with 4^6 cells along each
- * axis, and at most one below the deepest level of the tree. */
+ * `occupied` (oj_ring_cells_search.h). `fine` is the first level with at least
+ * four cells per edge of the layer, but at most this one, with 4^6 cells along
+ * each axis, and at most one below the deepest level of the tree. */
 #define MOST_FINE_LEVEL 6
 
 /* A tree with more edges and records than LARGE_FACTOR * edges of the layer,
@@ -102,8 +102,8 @@ static __device__ struct oj_ring_splitter splitter_of_node(const struct view &v,
         return oj_ring_splitter_of_window(&v.tree.frame, p.x, p.y, v.side);
     }
     p = cell_coordinates_of_node(v, node);
-    return oj_ring_splitter_of(&v.tree.frame, p.x, p.y, v.side,
-                               v.level.depth == 0);
+    return oj_ring_splitter_of_children(&v.tree.frame, p.x, p.y, v.side,
+                                        v.level.depth == 0);
 }
 
 /* --- nodes ---------------------------------------------------------------- */
@@ -485,7 +485,8 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
         return;
     f = load_listed_fragment(v, k);
     counts = index_of_child_counts(v, f.node, k);
-    receivers = oj_cuda_ring_receivers(v.marks, k, f.unit_and_bit);
+    receivers =
+        oj_cuda_ring_mask_of_receiving_children(v.marks, k, f.unit_and_bit);
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         count[counts.at + (uint64_t)c * counts.n] =
             (uint8_t)((receivers >> c & 1u) << 7 |
@@ -517,8 +518,9 @@ static __global__ void scatter_fragments_to_children(
     f = load_listed_fragment(v, k);
     counts = index_of_child_counts(v, f.node, k);
     split = node_prefix_sums(v, f.node).split;
-    inside = oj_cuda_ring_inside(v.marks, k, f.unit_and_bit);
-    for (uint32_t left = oj_cuda_ring_receivers(v.marks, k, f.unit_and_bit);
+    inside = oj_cuda_ring_mask_of_inside_children(v.marks, k, f.unit_and_bit);
+    for (uint32_t left = oj_cuda_ring_mask_of_receiving_children(
+             v.marks, k, f.unit_and_bit);
          left != 0; left &= left - 1)
     {
         uint32_t c = (uint32_t)__ffs((int)left) - 1;
@@ -610,12 +612,12 @@ static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
     OJ_TRY(work->make(n, &v->kind));
     OJ_TRY(work->make(n, &v->of_node));
     OJ_TRY(work->make(n_blocks + 1, &v->of_block));
-    OJ_TRY(oj_cuda_ring_extend(m->keep, &m->cells->slot, part->first_slot,
-                               part->n_slots));
+    OJ_TRY(oj_cuda_ring_grow_array(m->keep, &m->cells->slot, part->first_slot,
+                                   part->n_slots));
     OJ_TRY(work->run<BLOCK>(n, choose_node_kinds, *v,
                             m->cells->slot.data + part->first_slot));
     OJ_TRY(work->clear(v->of_block + n_blocks, 1));
-    OJ_TRY(work->scan_fives((uint32_t(*)[5])v->of_block, n_blocks));
+    OJ_TRY(work->scan_groups_of_five((uint32_t(*)[5])v->of_block, n_blocks));
     return work->read(v->of_block + n_blocks, &part->sums);
 }
 
@@ -629,14 +631,14 @@ static oj_status write_leaves_of_level(const struct oj_cuda_ring_making *m,
     const struct oj_cuda_ring_sums *s = &part->sums;
     if (v->n_fragments == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->leaf, part->first_leaf,
-                               s->leaves));
-    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->record, part->first_record,
-                               s->records));
-    OJ_TRY(
-        oj_cuda_ring_extend(m->keep, &cells->edge, part->first_edge, s->edges));
-    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->edge_segment, part->first_edge,
-                               s->edges));
+    OJ_TRY(oj_cuda_ring_grow_array(m->keep, &cells->leaf, part->first_leaf,
+                                   s->leaves));
+    OJ_TRY(oj_cuda_ring_grow_array(m->keep, &cells->record, part->first_record,
+                                   s->records));
+    OJ_TRY(oj_cuda_ring_grow_array(m->keep, &cells->edge, part->first_edge,
+                                   s->edges));
+    OJ_TRY(oj_cuda_ring_grow_array(m->keep, &cells->edge_segment,
+                                   part->first_edge, s->edges));
     OJ_TRY(work->make(s->split_fragments, &v->list));
     OJ_TRY(work->make(v->n_fragments, &v->contribution));
     OJ_TRY(work->run<BLOCK>(v->n_fragments, write_leaf_fragments_and_edges, *v,
@@ -656,16 +658,16 @@ static oj_status mark_children_of_fragments(struct oj_cuda_work *work,
     if (n == 0)
         return OJ_OK;
     OJ_TRY(work->make(n, &marks->head));
-    OJ_TRY(work->make_zeros(n, &marks->lost));
+    OJ_TRY(work->allocate_zeros(n, &marks->lost));
     OJ_TRY(work->make(n, &marks->masks));
     OJ_TRY(work->make(v->level.n_edges, &marks->touched));
     OJ_TRY(work->make(n + 1, &marks->doubt));
     OJ_TRY(work->clear(marks->doubt, 1));
     OJ_TRY(work->each(n, write_heads{*v}));
-    OJ_TRY(work->greatest_so_far(marks->head, n));
+    OJ_TRY(work->scan_running_maximum(marks->head, n));
     OJ_TRY(work->run<BLOCK>(n, mark_children_or_note_doubt, *v));
-    return work->run_blocks<BLOCK>((unsigned)work->device->n_processors,
-                                   mark_unsure_fragments_exactly, *v);
+    return work->launch_blocks<BLOCK>((unsigned)work->device->n_processors,
+                                      mark_unsure_fragments_exactly, *v);
 }
 
 oj_status oj_cuda_ring_mark_children(const struct oj_cuda_ring_making *m,
@@ -693,8 +695,8 @@ static oj_status split_nodes_into_next_level(
     OJ_TRY(work->make(n + 1, &count));
     OJ_TRY(work->clear(count + n, 1));
     OJ_TRY(work->run<BLOCK>(v->n_listed, count_fragments_per_child, *v, count));
-    OJ_TRY(
-        work->scan_computed(n, fragment_and_edge_counts{count}, &place, &all));
+    OJ_TRY(work->scan_of_computed_values(n, fragment_and_edge_counts{count},
+                                         &place, &all));
     next->depth = v->level.depth + 1;
     OJ_TRY(oj_cuda_ring_level_make(below, part->sums.split, all, next));
     OJ_TRY(work->run<BLOCK>(v->n_listed, write_child_nodes, *v, place,
@@ -777,7 +779,7 @@ static oj_status build_levels_of_tree(struct oj_cuda_ring_making *m,
     struct oj_cuda_work even(m->keep), odd(m->keep);
     struct oj_cuda_work *has = &even, *below = &odd;
     struct oj_cuda_ring_level level = {}, next;
-    OJ_TRY(oj_cuda_ring_start(m, has, &parts->part[0], &level));
+    OJ_TRY(oj_cuda_ring_make_start_level(m, has, &parts->part[0], &level));
     if (level.depth > 0)
     {
         parts->top = level.depth - 1;
@@ -806,7 +808,7 @@ static oj_status terminate_records_and_set_tree(struct oj_cuda_ring_making *m,
     struct oj_cuda_ring_cells *cells = m->cells;
     int64_t n_records = (int64_t)last->first_record + last->sums.records;
     uint32_t n_edges = last->first_edge + last->sums.edges;
-    OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->record, n_records, 1));
+    OJ_TRY(oj_cuda_ring_grow_array(m->keep, &cells->record, n_records, 1));
     struct oj_ring_record *end = cells->record.data + n_records;
     OJ_TRY(m->keep->each(1, [=] __device__(int64_t) { *end = {0, n_edges}; }));
     cells->tree = m->tree;

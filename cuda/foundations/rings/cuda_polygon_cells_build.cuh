@@ -57,20 +57,21 @@ struct oj_cuda_ring_marks
 
 /** Returns the mask of children in which the bit of fragment k, whose
  *  unit_and_bit is given, is 1. */
-OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
-                                   uint32_t k, uint32_t unit_and_bit)
+OJ_FN uint32_t oj_cuda_ring_mask_of_inside_children(
+    const struct oj_cuda_ring_marks &marks, uint32_t k, uint32_t unit_and_bit)
 {
     uint32_t inside = oj_ring_masks_inside(&marks.masks[k], unit_and_bit);
     return marks.head[k] == k ? inside ^ marks.lost[k] : inside;
 }
 
 /** Returns the mask of the children that receive fragment k. */
-OJ_FN uint32_t oj_cuda_ring_receivers(const struct oj_cuda_ring_marks &marks,
-                                      uint32_t k, uint32_t unit_and_bit)
+OJ_FN uint32_t oj_cuda_ring_mask_of_receiving_children(
+    const struct oj_cuda_ring_marks &marks, uint32_t k, uint32_t unit_and_bit)
 {
     uint32_t receivers = marks.masks[k].touched;
     return marks.head[k] == k
-               ? receivers | oj_cuda_ring_inside(marks, k, unit_and_bit)
+               ? receivers | oj_cuda_ring_mask_of_inside_children(marks, k,
+                                                                  unit_and_bit)
                : receivers;
 }
 
@@ -107,9 +108,9 @@ struct oj_cuda_ring_making
 /** Makes room for `more` elements behind the first `used`, which are kept.
  *  Allocates more than needed, for later calls, if memory permits. */
 template <typename T>
-OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_work *keep,
-                                          struct oj_cuda_array<T> *array,
-                                          int64_t used, int64_t more)
+OJ_MUST_USE oj_status oj_cuda_ring_grow_array(struct oj_cuda_work *keep,
+                                              struct oj_cuda_array<T> *array,
+                                              int64_t used, int64_t more)
 {
     oj_cuda_array<T> wide;
     int64_t n = used + more;
@@ -156,9 +157,8 @@ OJ_MUST_USE oj_status oj_cuda_ring_mark_children(
  *  root, *above gets the slots of all cells of the level above: the number of a
  *  group of 16 nodes of *first, or OJ_RING_EMPTY. In
  *  cuda_cell_tree_start_level.cu. */
-OJ_MUST_USE oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
-                                         struct oj_cuda_work *work,
-                                         struct oj_cuda_ring_part *above,
-                                         struct oj_cuda_ring_level *first);
+OJ_MUST_USE oj_status oj_cuda_ring_make_start_level(
+    struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
+    struct oj_cuda_ring_part *above, struct oj_cuda_ring_level *first);
 
 #endif

@@ -1,9 +1,10 @@
-/** The tree of cells over polygon rings on a device (oj_ring_cells.h). */
+/** The tree of cells over polygon rings on a device (oj_ring_cells_search.h).
+ */
 #ifndef CUDA_RING_CELLS_H
 #define CUDA_RING_CELLS_H
 
 #include "../device/oj_cuda.h"
-#include "oj_ring_cells.h"
+#include "oj_ring_cells_search.h"
 
 /** The tree of cells and its arrays in device memory. Owns nothing. */
 struct oj_cuda_ring_cells

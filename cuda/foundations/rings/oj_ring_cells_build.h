@@ -1,5 +1,5 @@
-/** Rules by which a tree of cells over polygon rings (oj_ring_cells.h) is
- *  built, level by level from the root.
+/** Rules by which a tree of cells over polygon rings (oj_ring_cells_search.h)
+ * is built, level by level from the root.
  *
  *  node        a cell of a level and its fragments, sorted by unit
  *  fragment    at most 15 edges of one unit in one node, and a bit
@@ -20,7 +20,7 @@
 #ifndef OJ_RING_CELLS_BUILD_H
 #define OJ_RING_CELLS_BUILD_H
 
-#include "oj_ring_cells.h"
+#include "oj_ring_cells_search.h"
 
 #include <stddef.h>
 

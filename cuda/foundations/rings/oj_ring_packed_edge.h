@@ -24,7 +24,7 @@
 #ifndef OJ_RING_PACKED_EDGE_H
 #define OJ_RING_PACKED_EDGE_H
 
-#include "oj_ring_cell.h"
+#include "oj_ring_cell_split.h"
 
 #include <string.h>
 

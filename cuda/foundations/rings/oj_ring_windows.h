@@ -127,7 +127,7 @@ OJ_FN struct oj_ring_splitter
 oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
                            uint32_t iy, double side)
 {
-    struct oj_ring_splitter s = oj_ring_splitter_over(f, ix, iy, side);
+    struct oj_ring_splitter s = oj_ring_splitter_of_cell_block(f, ix, iy, side);
     s.px = f->x0 - f->size;
     s.py = s.y[1]; /* any row between the lowest and the highest will do */
     return s;

@@ -55,10 +55,10 @@ oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
     return fill_nodes(work, box, node, out);
 }
 
-oj_status oj_cuda_point_order(struct oj_cuda_work *work,
-                              const struct oj_device_tree *by,
-                              const struct oj_cuda_points *points,
-                              int32_t **order)
+oj_status oj_cuda_tree_order_points(struct oj_cuda_work *work,
+                                    const struct oj_device_tree *by,
+                                    const struct oj_cuda_points *points,
+                                    int32_t **order)
 {
     const struct oj_device_tree tree = *by;
     const double *x = points->x, *y = points->y;
@@ -118,7 +118,7 @@ oj_status oj_cuda_tree_of_segments(struct oj_cuda_work *keep,
     OJ_TRY(work->each(layer->n_segments, [=] __device__(int64_t i)
                       { box[i] = oj_cuda_segment_box(&from[i]); }));
     OJ_TRY(oj_cuda_tree_build(keep, layer, layer->n_segments, box, out));
-    keep->hand_over(out->order, work);
+    keep->move_array_to(out->order, work);
     return OJ_OK;
 }
 

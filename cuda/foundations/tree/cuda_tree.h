@@ -32,12 +32,11 @@ OJ_MUST_USE oj_status oj_cuda_tree_of_segments(
  *  extent, so that neighbouring threads of a kernel take similar paths through
  *  the tree. If points are few or memory is missing, *order is NULL, which
  *  means the given order. Costs about 0.2 ns per point on a large device. */
-OJ_MUST_USE oj_status oj_cuda_point_order(struct oj_cuda_work *work,
-                                          const struct oj_device_tree *tree,
-                                          const struct oj_cuda_points *points,
-                                          int32_t **order);
+OJ_MUST_USE oj_status oj_cuda_tree_order_points(
+    struct oj_cuda_work *work, const struct oj_device_tree *tree,
+    const struct oj_cuda_points *points, int32_t **order);
 
-/** Bytes per point that oj_cuda_point_order() needs. */
+/** Bytes per point that oj_cuda_tree_order_points() needs. */
 #define OJ_CUDA_POINT_ORDER_BYTES 17
 
 /** Makes the rings of layer, which must outlive them, with boxes of chains of

@@ -12,7 +12,7 @@
  *                            negative: the thread has no point
  *    wants_node(at, d2)      returns 0 if nothing below node `at`, with squared
  *                            distance d2, matters
- *    take_entry(entry)       receives an entry whose box is in reach
+ *    consider_entry(entry)       receives an entry whose box is in reach
  *  Source: ours.
  */
 #ifndef CUDA_WARP_TREE_WALK_CUH
@@ -191,7 +191,7 @@ static __device__ __forceinline__ int offer_entries_or_push_children(
         double d2 = box_distance2(lane, b, c);
         int wants = d2 <= lane->reach2();
         if (level == 0 && wants)
-            lane->take_entry((int64_t)first + c);
+            lane->consider_entry((int64_t)first + c);
         else if (level > 0 &&
                  __any_sync(OJ_FULL_WARP,
                             wants && lane->wants_node(child + (uint32_t)c, d2)))

@@ -76,7 +76,7 @@ OJ_FN uint32_t oj_tree_set_layout(struct oj_device_tree *tree, int64_t n,
     return n_nodes;
 }
 
-OJ_FN uint32_t oj_tree_column(double v, double origin, double scale)
+OJ_FN uint32_t oj_tree_morton_column(double v, double origin, double scale)
 {
     double c = (v - origin) * scale;
     if (!(c > 0.0))
@@ -88,10 +88,10 @@ OJ_FN uint32_t oj_tree_column(double v, double origin, double scale)
 OJ_FN uint64_t oj_tree_morton_code(const struct oj_device_tree *tree,
                                    const struct oj_box *box)
 {
-    uint32_t x = oj_tree_column(0.5 * (box->x0 + box->x1), tree->code_x,
-                                tree->code_scale_x);
-    uint32_t y = oj_tree_column(0.5 * (box->y0 + box->y1), tree->code_y,
-                                tree->code_scale_y);
+    uint32_t x = oj_tree_morton_column(0.5 * (box->x0 + box->x1), tree->code_x,
+                                       tree->code_scale_x);
+    uint32_t y = oj_tree_morton_column(0.5 * (box->y0 + box->y1), tree->code_y,
+                                       tree->code_scale_y);
     return (uint64_t)oj_morton(x >> 16, y >> 16) << 32 |
            oj_morton(x & 65535u, y & 65535u);
 }
@@ -279,7 +279,7 @@ OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
 }
 
 /** Returns the next pending entry of the current node; there must be one. */
-OJ_FN int64_t oj_tree_walk_entry(struct oj_tree_walk *w)
+OJ_FN int64_t oj_tree_walk_take_pending_entry(struct oj_tree_walk *w)
 {
     uint32_t c = 0;
     while ((w->pending >> c & 1u) == 0u)
@@ -300,7 +300,7 @@ OJ_FN int64_t oj_tree_walk_next(struct oj_tree_walk *w,
             return -1;
         oj_tree_walk_open_node(w, tree, at);
     }
-    return oj_tree_walk_entry(w);
+    return oj_tree_walk_take_pending_entry(w);
 }
 
 #endif

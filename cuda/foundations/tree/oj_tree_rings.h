@@ -105,7 +105,8 @@ OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
         if (level == 0)
         {
             const struct oj_cuda_segment *s = &rings->segment[at];
-            int edge = oj_ring_edge(px, py, s->ax, s->ay, s->bx, s->by);
+            int edge =
+                oj_ring_edge_crosses_ray(px, py, s->ax, s->ay, s->bx, s->by);
             if (edge == OJ_ON_BOUNDARY)
                 return OJ_ON_BOUNDARY;
             odd ^= edge;

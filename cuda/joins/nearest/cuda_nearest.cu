@@ -6,7 +6,7 @@
 #include "../../foundations/device/cuda_host_threads.h"
 #include "../points/cuda_point_pair_kernels.cuh"
 #include "../within/cuda_points_in_rings_query.cuh"
-#include "cuda_segment_cell_tree.cuh"
+#include "cuda_segment_cells_build.cuh"
 
 /* Reach of the cells, in units of the mean distance between segments, for joins
  * without maximum distance. Measured with points all over a city of 735,488
@@ -32,9 +32,9 @@ struct near_index : oj_cuda_index
  * per point, or all equally near ones. Of joins between points, only those with
  * a maximum distance and without all ties are taken; other families answer the
  * others. */
-static int takes_nearest(const struct oj_relation *relation,
-                         const struct oj_flat *join_side,
-                         const struct oj_flat *input)
+static int supports_nearest_join(const struct oj_relation *relation,
+                                 const struct oj_flat *join_side,
+                                 const struct oj_flat *input)
 {
     (void)input;
     return oj_relation_is_nearest(relation) && relation->k == 1 &&
@@ -69,7 +69,7 @@ static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)
 {
-    OJ_TRY(oj_cuda_family_index(
+    OJ_TRY(oj_cuda_family_build_index(
         self->all_ties ? &oj_cuda_tree_joins : &oj_cuda_near_segments, device,
         self->layer, &self->relation, &self->asked, err));
     self->asked->device = self->device;
@@ -207,8 +207,9 @@ template <int ties> struct around_answer
     int32_t *of_chunk;
     int64_t first;
 
-    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
-                                         int64_t i, int32_t found)
+    __device__ __forceinline__ void
+    accept_decided_point(const struct points_in_rings_query &, int64_t i,
+                         int32_t found)
     {
         if (i >= 0)
             of_chunk[i - first] = found;
@@ -216,8 +217,8 @@ template <int ties> struct around_answer
 
     /* Records a feature that contains the point. Returns 1 if no other feature
      * needs to be found. */
-    static __device__ __forceinline__ int note_feature_around(int32_t feature,
-                                                              int32_t *found)
+    static __device__ __forceinline__ int
+    record_containing_feature(int32_t feature, int32_t *found)
     {
         if (*found < 0)
             *found = feature;
@@ -228,8 +229,9 @@ template <int ties> struct around_answer
 
     /* Tests, in tie order, the parts that have records in the leaf of point i.
      */
-    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
-                                        int64_t i, struct oj_ring_place *place)
+    __device__ __forceinline__ void
+    test_leaf_records(const struct points_in_rings_query &q, int64_t i,
+                      struct oj_ring_place *place)
     {
         const struct oj_ring_tree *t = &q.tree;
         int32_t found = OJ_RING_NONE;
@@ -244,7 +246,7 @@ template <int ties> struct around_answer
                 return;
             }
             if (location != OJ_OUTSIDE &&
-                note_feature_around(t->part_feature[unit], &found))
+                record_containing_feature(t->part_feature[unit], &found))
                 break;
         }
         if (i >= 0)
@@ -259,8 +261,9 @@ template <int ties> struct around_settler
     int32_t *rank;
 
     __device__ __forceinline__ void
-    resolve_doubts(const struct points_in_rings_query &q, int64_t i, double x,
-                   double y, struct oj_ring_place *place) const
+    resolve_doubtful_points(const struct points_in_rings_query &q, int64_t i,
+                            double x, double y,
+                            struct oj_ring_place *place) const
     {
         int32_t found = oj_ring_tree_first_containing(&q.tree, x, y);
         (void)place;
@@ -289,9 +292,10 @@ find_containing_polygons_slice(struct oj_cuda_work *work,
                                const struct points_in_rings_query &q,
                                int32_t *rank)
 {
-    OJ_TRY(work->run_blocks<BLOCK>(blocks_needed_for_chunks(count_chunks(q.n)),
+    OJ_TRY(
+        work->launch_blocks<BLOCK>(blocks_needed_for_chunks(count_chunks(q.n)),
                                    find_containing_polygons<ties>, q, rank));
-    return resolve_doubts(work, q, around_settler<ties>{rank});
+    return resolve_doubtful_points(work, q, around_settler<ties>{rank});
 }
 
 /* Finds rank [n]: the first feature in tie order that contains each point, or
@@ -457,7 +461,7 @@ static oj_status gather_unresolved_points(struct oj_cuda_work *work,
     unsigned long long n = 0;
     if (points->n == 0)
         return OJ_OK;
-    OJ_TRY(work->make_zeros(1, &open->count));
+    OJ_TRY(work->allocate_zeros(1, &open->count));
     OJ_TRY(work->run<BLOCK>(points->n, count_unresolved_rows, points->n, row,
                             open->count));
     OJ_TRY(work->read(open->count, &n));
@@ -515,7 +519,7 @@ static oj_status find_nearest_in_cells_or_fallback(
 
 const struct oj_cuda_family oj_cuda_nearest = {
     "nearest segments of points, by cells",
-    takes_nearest,
+    supports_nearest_join,
     sizeof(struct near_index),
     build_nearest,
     0,

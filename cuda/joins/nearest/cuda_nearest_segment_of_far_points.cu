@@ -66,7 +66,7 @@ struct seeker
         return 1;
     }
 
-    __device__ __forceinline__ void take_entry(int64_t new_entry)
+    __device__ __forceinline__ void consider_entry(int64_t new_entry)
     {
         struct oj_near_other *o = &own;
         double distance = oj_tree_entry_distance(side, new_entry, o->px, o->py);
@@ -94,7 +94,7 @@ static __device__ void start_search_of_point(struct seeker *s,
                            i >= 0 ? batch.y[i] : NAN, 0.0, batch.most);
     s->entry = -1;
     if (last >= 0 && s->own.reach2 >= 0.0)
-        s->take_entry(last);
+        s->consider_entry(last);
 }
 
 static __global__ void __launch_bounds__(BLOCK)
@@ -130,8 +130,8 @@ static oj_status find_nearest_segment_of_points(
     int32_t *order;
     if (points->n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_point_order(work, &side->segments, points, &order));
-    return work->run_blocks<BLOCK>(
+    OJ_TRY(oj_cuda_tree_order_points(work, &side->segments, points, &order));
+    return work->launch_blocks<BLOCK>(
         oj_warp_shares_blocks(&shares, points->n, BLOCK), find_nearest, *side,
         make_point_join_batch(index, points, order), shares, d_row, d_measure);
 }

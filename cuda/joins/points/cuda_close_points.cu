@@ -22,9 +22,9 @@ struct close_index : oj_cuda_index
 
 /* --- joins that the family takes ------------------------------------------ */
 
-static int takes_close_points(const struct oj_relation *relation,
-                              const struct oj_flat *join_side,
-                              const struct oj_flat *input)
+static int supports_close_points_join(const struct oj_relation *relation,
+                                      const struct oj_flat *join_side,
+                                      const struct oj_flat *input)
 {
     if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL)
         return 0;
@@ -88,7 +88,7 @@ static oj_status make_cell_start_offsets(struct close_index *self,
     const struct oj_close_side side = self->side;
     int64_t n = oj_close_n_places(&side) + 1;
     uint32_t *start;
-    OJ_TRY(work->make_zeros(n, &start));
+    OJ_TRY(work->allocate_zeros(n, &start));
     self->side.start = start;
     OJ_TRY(
         work->each(side.n,
@@ -100,7 +100,7 @@ static oj_status make_cell_start_offsets(struct close_index *self,
                            oj_close_place_of(&side, at[1].x, at[1].y) != place)
                            start[(int64_t)place + 1] = (uint32_t)i + 1;
                    }));
-    return work->greatest_so_far(start, n);
+    return work->scan_running_maximum(start, n);
 }
 
 static oj_status sort_points_and_make_entries(struct close_index *self,
@@ -238,7 +238,7 @@ static oj_status add_pairs_to_sums(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_close_points = {
     "pairs of points, by cells",
-    takes_close_points,
+    supports_close_points_join,
     sizeof(struct close_index),
     build_close_points,
     1,

@@ -16,9 +16,9 @@ struct near_points_index : oj_cuda_index
     struct oj_near_others others;
 };
 
-static int takes_nearest_points(const struct oj_relation *relation,
-                                const struct oj_flat *join_side,
-                                const struct oj_flat *input)
+static int supports_nearest_points_join(const struct oj_relation *relation,
+                                        const struct oj_flat *join_side,
+                                        const struct oj_flat *input)
 {
     (void)input;
     return oj_relation_is_nearest(relation) && relation->k == 1 &&
@@ -210,7 +210,7 @@ static oj_status find_nearest_point_of_each(const struct oj_cuda_index *index,
     int32_t *order;
     if (points->n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_point_order(work, &others->tree, points, &order));
+    OJ_TRY(oj_cuda_tree_order_points(work, &others->tree, points, &order));
     return work->run<BLOCK>(points->n, find_nearest, *others,
                             make_point_join_batch(index, points, order), d_row,
                             d_measure);
@@ -218,7 +218,7 @@ static oj_status find_nearest_point_of_each(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_near_points = {
     "nearest points, by a packed tree",
-    takes_nearest_points,
+    supports_nearest_points_join,
     sizeof(struct near_points_index),
     build_nearest_points,
     1,

@@ -216,10 +216,10 @@ static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
     int64_t limit =
         l->max_pairs > 0 && n > 1 && l->max_pairs < most ? l->max_pairs : most;
     unsigned long long *total = NULL;
-    OJ_TRY(l->make_zeros(1, &total));
+    OJ_TRY(l->allocate_zeros(1, &total));
     OJ_TRY(l->run<POINT_BLOCK>(n + 1, count_pairs_of_points<resident, Side>,
                                side, batch, limit, total, offset));
-    OJ_TRY(l->sum_pairs());
+    OJ_TRY(l->turn_counts_into_offsets());
     if (l->out.n_pairs > most)
         return oj_fail(l->err, OJ_ERR_NOMEM,
                        "the GPU has no memory for %lld pairs or more; use "
@@ -227,11 +227,11 @@ static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
                        (long long)l->out.n_pairs);
     if (l->out.n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(l->make_pairs(has_measure));
+    OJ_TRY(l->allocate_pairs(has_measure));
     OJ_TRY(l->run<POINT_BLOCK>(n, write_pairs_of_points<resident, Side>, side,
                                batch, in_order, offset, l->out.row.data,
                                l->out.measure.data));
-    return in_order ? OJ_OK : oj_cuda_order_rows(l, batch.ordinal_of);
+    return in_order ? OJ_OK : oj_cuda_order_pairs_of_rows(l, batch.ordinal_of);
 }
 
 #endif

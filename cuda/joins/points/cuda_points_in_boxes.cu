@@ -18,9 +18,9 @@ struct pairs_index : oj_cuda_index
     struct envelopes side;
 };
 
-static int takes_points_in_boxes(const struct oj_relation *relation,
-                                 const struct oj_flat *join_side,
-                                 const struct oj_flat *input)
+static int supports_points_in_boxes_join(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         const struct oj_flat *input)
 {
     (void)input;
     return oj_relation_is_bbox(relation) && !oj_flat_is_points(join_side) &&
@@ -97,7 +97,7 @@ static oj_status list_points_in_boxes(const struct oj_cuda_index *index,
 {
     const struct pairs_index *self = (const struct pairs_index *)index;
     int32_t *order;
-    OJ_TRY(oj_cuda_point_order(l, &self->side.tree, l->points, &order));
+    OJ_TRY(oj_cuda_tree_order_points(l, &self->side.tree, l->points, &order));
     return list_found_pairs<6>(l, self->side,
                                make_point_join_batch(self, l->points, order),
                                INT64_MAX, 0, self->relation.any_order);
@@ -110,14 +110,14 @@ static oj_status sum_points_in_boxes(const struct oj_cuda_index *index,
 {
     const struct envelopes *side = &((const struct pairs_index *)index)->side;
     int32_t *order;
-    OJ_TRY(oj_cuda_point_order(work, &side->tree, points, &order));
+    OJ_TRY(oj_cuda_tree_order_points(work, &side->tree, points, &order));
     return add_found_pairs_to_sums<6>(
         work, *side, make_point_join_batch(index, points, order), tally);
 }
 
 const struct oj_cuda_family oj_cuda_point_pairs = {
     "pairs of points, by a packed tree",
-    takes_points_in_boxes,
+    supports_points_in_boxes_join,
     sizeof(struct pairs_index),
     build_envelope_tree,
     1,

@@ -35,9 +35,9 @@ static int mixes_points_and_others(const struct oj_flat *join_side)
  * maximum distance of the join or of each input feature. With a minimum
  * distance, nearest joins need features that are points: the distance of a
  * feature with several segments is known only after the last one. */
-static int takes_tree_joins(const struct oj_relation *relation,
-                            const struct oj_flat *join_side,
-                            const struct oj_flat *input)
+static int supports_tree_distance_join(const struct oj_relation *relation,
+                                       const struct oj_flat *join_side,
+                                       const struct oj_flat *input)
 {
     int64_t k = relation->k < join_side->n_features ? relation->k
                                                     : join_side->n_features;
@@ -128,16 +128,16 @@ struct place_seeker
 
     /* Sets own_reach2, the limit of the squared distances of boxes, by the
      * formula of oj_tree_walk_set_bound(). */
-    __device__ __forceinline__ void set_reach()
+    __device__ __forceinline__ void update_reach_limit()
     {
         double reach = oj_tree_best_bound(&best) + slack;
         own_reach2 = reach * reach * (1.0 + 1e-14);
     }
 
-    __device__ __forceinline__ void take_entry(int64_t entry)
+    __device__ __forceinline__ void consider_entry(int64_t entry)
     {
         if (oj_tree_add_entry(side, rule, row, px, py, entry, &best))
-            set_reach();
+            update_reach_limit();
     }
 };
 
@@ -165,7 +165,7 @@ static __device__ void find_nearest_by_warp(const struct oj_tree_side &side,
     if (best->k > 0 && is_joinable_point(s.px, s.py, best->most))
     {
         oj_tree_add_containing(&side, &batch.rule, row, s.px, s.py, &s.best);
-        s.set_reach();
+        s.update_reach_limit();
     }
     walk_tree_by_warp(tree, memory, &s);
     *best = s.best;
@@ -204,7 +204,8 @@ static oj_status make_batch(struct oj_cuda_work *work,
                             struct point_batch *out)
 {
     int32_t *order;
-    OJ_TRY(oj_cuda_point_order(work, &self->side.segments, points, &order));
+    OJ_TRY(
+        oj_cuda_tree_order_points(work, &self->side.segments, points, &order));
     *out = make_point_join_batch(self, points, order);
     out->rule.excludes_same &= self->layer->only_points;
     return OJ_OK;
@@ -220,7 +221,7 @@ static oj_status find_nearest_feature_of_each(
         return OJ_OK;
     OJ_TRY(make_batch(work, self, points, &batch));
     const struct oj_warp_shares shares = oj_warp_shares_choose(points->n, 1);
-    return work->run_blocks<BLOCK>(
+    return work->launch_blocks<BLOCK>(
         oj_warp_shares_blocks(&shares, points->n, BLOCK), find_nearest_feature,
         self->side, batch, shares, d_row, d_measure);
 }
@@ -258,7 +259,7 @@ static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
     if (rows.n / SHORT_ROW == 0)
         return OJ_OK;
     OJ_TRY(work->make(rows.n / SHORT_ROW, &first, &end));
-    OJ_TRY(work->make_zeros(1, &n_long));
+    OJ_TRY(work->allocate_zeros(1, &n_long));
     OJ_TRY(work->each(n_rows,
                       [=] __device__(int64_t i)
                       {
@@ -360,17 +361,17 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* Runs find_k_nearest() with the smallest shared memory that has room for k.
  * The arrays are those of find_k_nearest(). */
-static oj_status run_k_nearest(struct oj_cuda_work *work,
-                               const struct tree_index *self,
-                               const struct point_batch &batch,
-                               double *distance, int32_t *rank, int64_t *count,
-                               double *reach)
+static oj_status launch_find_k_nearest(struct oj_cuda_work *work,
+                                       const struct tree_index *self,
+                                       const struct point_batch &batch,
+                                       double *distance, int32_t *rank,
+                                       int64_t *count, double *reach)
 {
     const struct oj_warp_shares shares = oj_warp_shares_choose(batch.n, 1);
     auto *kernel = self->k <= 8    ? find_k_nearest<8>
                    : self->k <= 24 ? find_k_nearest<24>
                                    : find_k_nearest<0>;
-    return work->run_blocks<BLOCK>(
+    return work->launch_blocks<BLOCK>(
         oj_warp_shares_blocks(&shares, batch.n, BLOCK), kernel, self->side,
         batch, shares, self->k, distance, rank, count, reach);
 }
@@ -386,8 +387,8 @@ static oj_status write_listed_pairs(struct oj_cuda_listing *l,
     const int64_t *offset = l->out.offset.data;
     int32_t *row;
     double *measure;
-    OJ_TRY(l->sum_pairs());
-    OJ_TRY(l->make_pairs(1));
+    OJ_TRY(l->turn_counts_into_offsets());
+    OJ_TRY(l->allocate_pairs(1));
     row = l->out.row.data;
     measure = l->out.measure.data;
     return l->each(
@@ -419,8 +420,9 @@ static oj_status list_k_nearest(const struct tree_index *self,
     OJ_TRY(work.make(batch.n * self->k, &rank));
     if (reach == NULL)
         OJ_TRY(work.clear(l->out.offset.data + batch.n, 1));
-    OJ_TRY(run_k_nearest(&work, self, batch, distance, rank,
-                         reach != NULL ? NULL : l->out.offset.data, reach));
+    OJ_TRY(launch_find_k_nearest(&work, self, batch, distance, rank,
+                                 reach != NULL ? NULL : l->out.offset.data,
+                                 reach));
     return reach != NULL ? OJ_OK
                          : write_listed_pairs(l, batch, NULL, distance, rank);
 }
@@ -500,7 +502,7 @@ static oj_status list_features_within(const struct tree_index *self,
     OJ_TRY(l->make(n + 1, &rows.first));
     OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
                          reach, rows.first, rows.distance, rows.rank));
-    OJ_TRY(l->scan_total(rows.first, n, &rows.n));
+    OJ_TRY(l->scan_and_read_total(rows.first, n, &rows.n));
     if (rows.n == 0)
         return l->clear(l->out.offset.data, n + 1);
     OJ_TRY(l->make(rows.n, &rows.distance));
@@ -536,7 +538,7 @@ static oj_status list_tree_pairs(const struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_tree_joins = {
     "distances of points, by a packed tree",
-    takes_tree_joins,
+    supports_tree_distance_join,
     sizeof(struct tree_index),
     build_segment_and_ring_trees,
     1,

@@ -104,7 +104,7 @@ static oj_status descend_to_next_tree_level(struct oj_cuda_work *work,
     OJ_TRY(own.make(n, &mask));
     OJ_TRY(own.make(n + 1, &offset));
     OJ_TRY(own.run<BLOCK>(n + 1, test_child_boxes, q, level, mask, offset));
-    OJ_TRY(own.scan_total(offset, n, &next.n));
+    OJ_TRY(own.scan_and_read_total(offset, n, &next.n));
     if (next.n > most)
         return oj_fail(work->err, OJ_ERR_NOMEM,
                        "the GPU cannot hold all candidates of the rows at a "

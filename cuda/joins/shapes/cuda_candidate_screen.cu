@@ -149,8 +149,8 @@ keep_pairs_not_surely_disjoint(struct oj_cuda_work *keep,
 {
     const int32_t *feature = pairs.feature;
     int64_t *place;
-    OJ_TRY(work->scan_computed(pairs.n, is_kept{pairs.n, verdict}, &place,
-                               &out->n_pairs));
+    OJ_TRY(work->scan_of_computed_values(pairs.n, is_kept{pairs.n, verdict},
+                                         &place, &out->n_pairs));
     OJ_TRY(keep->make(out->n_pairs, &out->feature));
     OJ_TRY(keep->make(out->n_pairs, &out->verdict));
     const struct screen_found to = *out;
@@ -196,7 +196,7 @@ static oj_status find_and_classify_candidates(const struct screen_place *place,
     }
     OJ_TRY(
         compute_end_offsets_of_rows(keep, rows->n_features, pairs, NULL, out));
-    work.hand_over(pairs.feature, keep);
+    work.move_array_to(pairs.feature, keep);
     out->n_pairs = pairs.n;
     out->feature = pairs.feature;
     return OJ_OK;
@@ -234,7 +234,7 @@ static oj_status index_join_side(const struct oj_gpu_screen *screen,
         OJ_TRY(oj_cuda_intersects_side_add_edges(&work, tree->x0, tree->y0,
                                                  &place->side));
     OJ_TRY(work.wait());
-    layer.hand_over(place->side.feature, &work);
+    layer.move_array_to(place->side.feature, &work);
     place->index_bytes = oj_cuda_memory_bytes(&work.memory);
     oj_cuda_move_ownership(&layer.memory, NULL, &place->memory);
     oj_cuda_move_ownership(&work.memory, NULL, &place->memory);
@@ -254,7 +254,7 @@ static oj_status open_screen_device(struct oj_gpu_screen *screen, int number,
     device->n_threads = options->n_threads;
     device->peers = &screen->peers;
     device->number = number;
-    oj_cuda_peers_link(device, ordinal, screen->n_places);
+    oj_cuda_peers_allow_reading(device, ordinal, screen->n_places);
     status = index_join_side(screen, join_side, &screen->place[number], err);
     device->peers = NULL; /* from now on, each device copies rows that no
                              other device needs */
@@ -271,7 +271,7 @@ static oj_status open_all_screen_devices(struct oj_gpu_screen *screen,
     if (screen->place == NULL)
         return oj_fail_nomem(err, n, sizeof *screen->place);
     screen->n_places = n;
-    return oj_cuda_run_on_peers_aside(
+    return oj_cuda_run_on_peers_on_module(
         &screen->peers, n,
         [=](int i, struct oj_error *error)
         { return open_screen_device(screen, i, ordinal, join_side, error); },
@@ -296,7 +296,7 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
 {
     if (screen == NULL)
         return;
-    oj_cuda_thread_aside([=]() { free_screen_devices(screen); });
+    oj_cuda_threads_run_one_on_module([=]() { free_screen_devices(screen); });
     oj_cuda_peer_barrier_destroy(&screen->peers);
     oj_free(screen->place);
     oj_free(screen);
@@ -551,7 +551,7 @@ static oj_status make_room_for_pairs(const struct cuda_screen_batch *b,
 {
     struct oj_screen_pairs *out = b->out;
     int64_t before = out->n_pairs, all = before + n;
-    OJ_TRY(oj_pairs_fit(b->most, all, err));
+    OJ_TRY(oj_pair_budget_check(b->most, all, err));
     OJ_ROOM(out->feature, before, all, out->cap_feature, err);
     OJ_ROOM(out->verdict, before, all, out->cap_verdict, err);
     out->n_pairs = all;
@@ -615,7 +615,7 @@ static oj_status find_candidates_of_batch(struct cuda_screen_batch *b,
     out->n_rows = n;
     out->n_pairs = 0;
     out->offset[0] = 0;
-    return oj_cuda_run_on_peers_aside(
+    return oj_cuda_run_on_peers_on_module(
         &b->screen->peers, b->screen->n_places,
         [=](int i, struct oj_error *error)
         { return screen_rows_of_device(b, i, error); },

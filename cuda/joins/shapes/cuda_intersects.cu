@@ -289,7 +289,7 @@ static oj_status list_stretches_of_large_pairs(struct oj_cuda_work *work,
 {
     struct segment_stretch *none = NULL;
     unsigned long long *count;
-    OJ_TRY(work->make_zeros(1, &count));
+    OJ_TRY(work->allocate_zeros(1, &count));
     OJ_TRY(work->run<BLOCK>(q.n, init_verdicts_and_stretches, q, count, none));
     OJ_TRY(work->read(count, n));
     if (*n == 0)

@@ -121,7 +121,7 @@ make_float_boxes_of_segments(int64_t n, const struct oj_cuda_segment *segment,
     for (int step = WARP / 2; step > 0; step /= 2)
     {
         struct oj_meet_image other = float_box_of_other_lane(image, step);
-        oj_meet_image_add(&image, &other);
+        oj_meet_image_unite(&image, &other);
     }
     if (i < n && i % WARP == 0)
         chain[i / WARP] = image;

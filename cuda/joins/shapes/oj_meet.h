@@ -61,8 +61,8 @@ OJ_FN int oj_meet_images_intersect(const struct oj_meet_image *a,
            (b->y0 <= a->y1);
 }
 
-OJ_FN void oj_meet_image_add(struct oj_meet_image *image,
-                             const struct oj_meet_image *other)
+OJ_FN void oj_meet_image_unite(struct oj_meet_image *image,
+                               const struct oj_meet_image *other)
 {
     image->x0 = other->x0 < image->x0 ? other->x0 : image->x0;
     image->y0 = other->y0 < image->y0 ? other->y0 : image->y0;
@@ -108,7 +108,7 @@ OJ_FN void oj_meet_summary_start(struct oj_meet_summary *summary)
 /* Returns 1 if signs are exact for the coordinate v: products of differences of
  * such numbers, and the rounding errors of these products, neither overflow nor
  * underflow. Returns 0 for NaN. */
-OJ_FN int oj_meet_is_exact(double v)
+OJ_FN int oj_meet_allows_exact_signs(double v)
 {
     double size = fabs(v);
     return v == 0.0 || (size > 1e-100 && size < 1e100);
@@ -125,9 +125,10 @@ OJ_FN void oj_meet_summary_add_edge(struct oj_meet_summary *summary,
         oj_box_add_point(&summary->shells, s->ax, s->ay);
         oj_box_add_point(&summary->shells, s->bx, s->by);
     }
-    summary->is_exact = summary->is_exact & oj_meet_is_exact(s->ax) &
-                        oj_meet_is_exact(s->ay) & oj_meet_is_exact(s->bx) &
-                        oj_meet_is_exact(s->by);
+    summary->is_exact = summary->is_exact & oj_meet_allows_exact_signs(s->ax) &
+                        oj_meet_allows_exact_signs(s->ay) &
+                        oj_meet_allows_exact_signs(s->bx) &
+                        oj_meet_allows_exact_signs(s->by);
 }
 
 /** Returns 1 if the segment has a length. */
@@ -183,8 +184,8 @@ OJ_FN int oj_meet_boxes_pass(enum oj_box_test test,
 
 /* --- edges ---------------------------------------------------------------- */
 
-OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
-                                   double cx, double cy)
+OJ_FN_APART int oj_meet_exact_orientation_sign(double ax, double ay, double bx,
+                                               double by, double cx, double cy)
 {
     return oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
@@ -195,8 +196,9 @@ OJ_FN int oj_meet_orientation_sign(double ax, double ay, double bx, double by,
                                    double cx, double cy)
 {
     int sign = oj_orientation_if_certain(ax, ay, bx, by, cx, cy);
-    return sign != OJ_SIGN_OPEN ? sign
-                                : oj_meet_exact_side(ax, ay, bx, by, cx, cy);
+    return sign != OJ_SIGN_OPEN
+               ? sign
+               : oj_meet_exact_orientation_sign(ax, ay, bx, by, cx, cy);
 }
 
 /** Returns 1 if two closed segments intersect. */
@@ -266,10 +268,10 @@ oj_meet_starts_in_polygon(const struct oj_tree_rings *rings,
  */
 #define OJ_MEET_MOST_PARTS 4096
 
-OJ_FN int oj_meet_is_long(const struct oj_tree_rings *rings_a,
-                          const struct oj_meet_feature *a,
-                          const struct oj_tree_rings *rings_b,
-                          const struct oj_meet_feature *b)
+OJ_FN int oj_meet_has_too_many_parts(const struct oj_tree_rings *rings_a,
+                                     const struct oj_meet_feature *a,
+                                     const struct oj_tree_rings *rings_b,
+                                     const struct oj_meet_feature *b)
 {
     int64_t parts_a = a->end_part - a->first_part;
     int64_t parts_b = b->end_part - b->first_part;
@@ -301,7 +303,7 @@ OJ_FN enum oj_pair_verdict oj_meet_verdict_without_crossing(
     const struct oj_tree_rings *rings_b, const struct oj_meet_feature *b)
 {
     int many = ((a->flags | b->flags) & (uint32_t)OJ_MEET_MANY) != 0;
-    if (oj_meet_is_long(rings_a, a, rings_b, b))
+    if (oj_meet_has_too_many_parts(rings_a, a, rings_b, b))
         return OJ_VERDICT_OPEN;
     if (oj_meet_starts_in_polygon(rings_a, a, rings_b, b) ||
         oj_meet_starts_in_polygon(rings_b, b, rings_a, a))

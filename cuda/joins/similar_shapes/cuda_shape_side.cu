@@ -154,15 +154,15 @@ static oj_status upload_arrays(struct oj_cuda_work *work,
                                int64_t n_vertices, int of_segments,
                                struct oj_cuda_shape_side *side)
 {
-    OJ_TRY(oj_cuda_put_column(work, flat->x + base, n_vertices, &side->x));
-    OJ_TRY(oj_cuda_put_column(work, flat->y + base, n_vertices, &side->y));
-    OJ_TRY(oj_cuda_put_column(work, arrays->vertex, side->n, &side->vertex));
-    OJ_TRY(oj_cuda_put_column(work, arrays->n_vertices, side->n,
-                              &side->n_vertices));
-    OJ_TRY(oj_cuda_put_column(work, arrays->block_offset, side->n + 1,
-                              &side->block_offset));
-    OJ_TRY(oj_cuda_put_column(work, arrays->block, arrays->n_blocks,
-                              &side->block));
+    OJ_TRY(oj_cuda_upload_column(work, flat->x + base, n_vertices, &side->x));
+    OJ_TRY(oj_cuda_upload_column(work, flat->y + base, n_vertices, &side->y));
+    OJ_TRY(oj_cuda_upload_column(work, arrays->vertex, side->n, &side->vertex));
+    OJ_TRY(oj_cuda_upload_column(work, arrays->n_vertices, side->n,
+                                 &side->n_vertices));
+    OJ_TRY(oj_cuda_upload_column(work, arrays->block_offset, side->n + 1,
+                                 &side->block_offset));
+    OJ_TRY(oj_cuda_upload_column(work, arrays->block, arrays->n_blocks,
+                                 &side->block));
     OJ_TRY(make_boxes(work, arrays->n_blocks, of_segments, side));
     return work->wait();
 }
@@ -178,10 +178,11 @@ oj_status oj_cuda_shapes_make(struct oj_cuda_work *work,
     oj_status status;
     *out = {};
     out->side.n = n;
-    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &out->columns));
+    OJ_TRY(
+        oj_cuda_upload_columns(work, flat, first, n, relation, &out->columns));
     if (flat->max_distance != NULL)
-        OJ_TRY(oj_cuda_put_column(work, flat->max_distance + first, n,
-                                  &out->max_distance));
+        OJ_TRY(oj_cuda_upload_column(work, flat->max_distance + first, n,
+                                     &out->max_distance));
     status = make_host_arrays(&arrays, flat, first, n, of_segments, &base,
                               &n_vertices, out, work->err);
     if (status == OJ_OK)

@@ -529,10 +529,10 @@ static oj_status search_all_slices(struct oj_cuda_work *work,
         if (n - p->first < (int64_t)n_blocks * SLICES_AT_ONCE * 3 / 2)
             p->end = n;
         OJ_TRY(work->clear(p->next, 1));
-        OJ_TRY(work->run_blocks<BLOCK>(n_blocks,
-                                       of_segments ? search_similar_shapes<1>
-                                                   : search_similar_shapes<0>,
-                                       *p));
+        OJ_TRY(work->launch_blocks<BLOCK>(
+            n_blocks,
+            of_segments ? search_similar_shapes<1> : search_similar_shapes<0>,
+            *p));
         OJ_TRY(work->wait());
         OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
     }
@@ -555,7 +555,7 @@ static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
         &order));
     p->order = order;
     p->n_rows = rows.n;
-    OJ_TRY(oj_cuda_share_tiles(work, share, 1, &p->order, &p->n_rows));
+    OJ_TRY(oj_cuda_share_select_tiles(work, share, 1, &p->order, &p->n_rows));
     slice = p->rows.all_vertices / share->n / (n_blocks * SLICES_OF_BLOCK) + 1;
     slice = slice > least_slice ? slice : least_slice;
     OJ_TRY(work->make(p->n_rows + 1, &slices));
@@ -577,8 +577,8 @@ static oj_status make_heaps(struct oj_cuda_work *work,
 {
     int64_t n = p->rows.side.n;
     double *kth;
-    OJ_TRY(work->make_zeros(n, &p->lock));
-    OJ_TRY(work->make_zeros(n, &p->n_nearest));
+    OJ_TRY(work->allocate_zeros(n, &p->lock));
+    OJ_TRY(work->allocate_zeros(n, &p->n_nearest));
     OJ_TRY(work->make(n * p->k, &p->nearest_distance));
     OJ_TRY(work->make(n * p->k, &p->nearest_feature));
     OJ_TRY(work->make(n, &kth));
@@ -592,13 +592,13 @@ static oj_status output_nearest_of_share(struct oj_cuda_work *work,
                                          struct oj_cuda_share *share)
 {
     int64_t n = p->rows.side.n * p->k;
-    return oj_cuda_share_find(work, 1, &p->found, n, share,
-                              [&]()
-                              {
-                                  OJ_TRY(work->clear(p->found.n, 1));
-                                  return work->run<BLOCK>(
-                                      n, append_nearest_of_rows, *p);
-                              });
+    return oj_cuda_share_find_pairs(work, 1, &p->found, n, share,
+                                    [&]()
+                                    {
+                                        OJ_TRY(work->clear(p->found.n, 1));
+                                        return work->run<BLOCK>(
+                                            n, append_nearest_of_rows, *p);
+                                    });
 }
 
 /* Finds all pairs. With has_ties it finds the distance of each k-th pair first,
@@ -625,7 +625,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
             return output_nearest_of_share(work, p, share);
         p->k = 0;
     }
-    return oj_cuda_share_find(
+    return oj_cuda_share_find_pairs(
         work, has_ties, &p->found, 16 * n + (1 << 16), share,
         [&]()
         {
@@ -644,7 +644,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
                              "measuring shapes", err);
     struct cuda_shape_pairs p = {};
     p.features = p.rows = ((const struct oj_cuda_shapes_index *)index)->of;
-    if (!oj_cuda_is_join_side(index, input, first, n))
+    if (!oj_cuda_share_input_is_join_side(index, input, first, n))
         OJ_TRY(oj_cuda_shapes_make(&work, input, first, n, relation, &p.rows));
     p.rank = index->rank;
     p.kind = relation->distance;
@@ -661,9 +661,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes_similar_shapes(const struct oj_relation *relation,
-                                const struct oj_flat *join_side,
-                                const struct oj_flat *input)
+static int supports_similar_shapes_join(const struct oj_relation *relation,
+                                        const struct oj_flat *join_side,
+                                        const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -676,7 +676,7 @@ static int takes_similar_shapes(const struct oj_relation *relation,
 
 const struct oj_cuda_family oj_cuda_similar_shapes = {
     "distances of shapes, a block for each row",
-    takes_similar_shapes,
+    supports_similar_shapes_join,
     sizeof(struct oj_cuda_shapes_index),
     oj_cuda_shapes_index_build,
     1,

@@ -78,15 +78,15 @@ static oj_status make_token_bitmaps(struct oj_cuda_work *work,
 {
     const struct oj_cuda_text_side side = of;
     uint32_t *bits;
-    OJ_TRY(work->make_zeros(side.n * words, &bits));
+    OJ_TRY(work->allocate_zeros(side.n * words, &bits));
     *out = bits;
     return work->each(side.n,
                       [=] __device__(int64_t place)
                       {
                           int32_t row = side.order[place];
-                          const uint32_t *token = side.tokens(row);
+                          const uint32_t *token = side.tokens_of_row(row);
                           uint32_t *word = bits + place * words;
-                          int n = side.known(row);
+                          int n = side.count_known_tokens(row);
                           for (int i = 0; i < n; i++)
                               word[token[i] / 32 % (unsigned)words] ^=
                                   1u << token[i] % 32;
@@ -98,7 +98,8 @@ static oj_status make_token_bitmaps(struct oj_cuda_work *work,
 static __device__ int may_sizes_match(const struct oj_text_condition &condition,
                                       int64_t a, int64_t b)
 {
-    return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
+    return oj_text_min_common_tokens(&condition, a, b) <=
+           oj_text_min_count(a, b);
 }
 
 /* Returns the position in features.order of the first feature that is large
@@ -182,8 +183,8 @@ struct cuda_text_trial
 static __device__ void toggle_token_bits(const struct oj_cuda_text_side &side,
                                          int32_t row, uint32_t *word)
 {
-    const uint32_t *token = side.tokens(row);
-    int n = side.known(row);
+    const uint32_t *token = side.tokens_of_row(row);
+    int n = side.count_known_tokens(row);
     for (int i = 0; i < n; i++)
         word[token[i] / 32 % MOST_WORDS] ^= 1u << token[i] % 32;
 }
@@ -204,15 +205,17 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
     int32_t feature =
         p.features.order[p.first[place] + (at - trial.sums[place])];
     int64_t a = p.rows.size[row], b = p.features.size[feature];
-    int known = p.rows.known(row) + p.features.known(feature);
-    int64_t limit = known - 2 * oj_text_least_common(&p.condition, a, b);
+    int known =
+        p.rows.count_known_tokens(row) + p.features.count_known_tokens(feature);
+    int64_t limit = known - 2 * oj_text_min_common_tokens(&p.condition, a, b);
     toggle_token_bits(p.rows, row, word);
     toggle_token_bits(p.features, feature, word);
     if (oj_pair_rule_passes(&p.rule, row, feature, 0) &&
-        count_common_tokens(p.rows.tokens(row), p.rows.known(row),
-                            p.features.tokens(feature),
-                            p.features.known(feature),
-                            0) >= oj_text_least_common(&p.condition, a, b))
+        count_common_tokens(p.rows.tokens_of_row(row),
+                            p.rows.count_known_tokens(row),
+                            p.features.tokens_of_row(feature),
+                            p.features.count_known_tokens(feature),
+                            0) >= oj_text_min_common_tokens(&p.condition, a, b))
         atomicAdd(&trial.tokens[N_CHOICES], 1ull);
     for (int n = MOST_WORDS, c = N_CHOICES - 1; c >= 0; c--, n /= 2)
     {
@@ -241,7 +244,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     uint32_t n_tokens = p.features.n_tokens;
     double least = INFINITY;
     int64_t *sums;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         p.rows.n,
         [=] __device__(ptrdiff_t i)
         { return i < p.rows.n ? (int64_t)(p.end[i] - p.first[i]) : 0; },
@@ -250,11 +253,11 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     trial.n_pairs = *n_pairs;
     *words = LEAST_WORDS;
     *room = 64 * p.rows.n + (1 << 16);
-    *room = oj_min_int64(*room,
-                         oj_cuda_index_free_bytes(work->device) / room_share);
+    *room = oj_min_int64(*room, oj_cuda_index_count_free_bytes(work->device) /
+                                    room_share);
     if (*n_pairs == 0)
         return OJ_OK;
-    OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
+    OJ_TRY(own.allocate_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
     OJ_TRY(own.read(trial.tokens, &tokens));
     /* more than 100 similar pairs suffice for an estimate */
@@ -289,13 +292,14 @@ static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
     {
         row = p.rows.order[row_place];
         feature = p.features.order[feature_place];
-        int need = (int)oj_text_least_common(&p.condition, p.rows.size[row],
-                                             p.features.size[feature]);
+        int need = (int)oj_text_min_common_tokens(
+            &p.condition, p.rows.size[row], p.features.size[feature]);
         is_there = oj_pair_rule_passes(&p.rule, row, feature, 0);
         if (is_there)
-            common = count_common_tokens(p.rows.tokens(row), p.rows.known(row),
-                                         p.features.tokens(feature),
-                                         p.features.known(feature), need);
+            common = count_common_tokens(
+                p.rows.tokens_of_row(row), p.rows.count_known_tokens(row),
+                p.features.tokens_of_row(feature),
+                p.features.count_known_tokens(feature), need);
         is_there = is_there && common >= need;
     }
     oj_cuda_append_found_pairs(
@@ -379,7 +383,7 @@ static __global__ void __launch_bounds__(TILE)
     {
         int32_t row = p.rows.order[place];
         a = p.rows.size[row];
-        known = p.rows.known(row);
+        known = p.rows.count_known_tokens(row);
         for (int w = 0; w < WORDS; w++)
             mine[w] = p.row_bits[place * WORDS + w];
     }
@@ -396,7 +400,7 @@ static __global__ void __launch_bounds__(TILE)
         if (t < n)
         {
             tile_size[t] = p.features.size[feature];
-            tile_known[t] = p.features.known(feature);
+            tile_known[t] = p.features.count_known_tokens(feature);
         }
         for (int i = t; i < n * (WORDS / 4); i += TILE)
             tile[i] = ((const uint4 *)p.feature_bits)[from * (WORDS / 4) + i];
@@ -409,8 +413,9 @@ static __global__ void __launch_bounds__(TILE)
             {
                 int64_t need;
                 b = tile_size[j];
-                need = a > 0 && b > 0 ? oj_text_least_common(&p.condition, a, b)
-                                      : INT32_MAX;
+                need = a > 0 && b > 0
+                           ? oj_text_min_common_tokens(&p.condition, a, b)
+                           : INT32_MAX;
                 base = need <= (a < b ? a : b) ? known - 2 * (int)need
                                                : INT32_MIN / 2;
             }
@@ -479,7 +484,7 @@ static oj_status compare_all_tiles(struct oj_cuda_work *work,
         dim3 blocks((unsigned)(tiles - at < step ? tiles - at : step),
                     oj_cuda_count_blocks(p->features.n, p->slice));
         p->first_tile = at;
-        OJ_TRY(work->run_blocks<TILE>(blocks, comparings[choice], *p));
+        OJ_TRY(work->launch_blocks<TILE>(blocks, comparings[choice], *p));
         if (runs > 1)
             OJ_TRY(work->wait());
         OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
@@ -510,7 +515,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     int64_t n_pairs = 0, room = 0;
     int words = 0;
     OJ_TRY(prepare_bit_comparison(work, pairs, &n_pairs, &room, &words));
-    OJ_TRY(oj_cuda_share_find(
+    OJ_TRY(oj_cuda_share_find_pairs(
         work, 1, &pairs->found, room, share,
         [&]() { return compare_all_tiles(work, pairs, words, n_pairs); }));
     stats->n_candidates += n_pairs;
@@ -528,7 +533,7 @@ static oj_status select_undone_rows(struct oj_cuda_work *work,
     const int32_t *order = rows->order;
     int64_t n = rows->n, *at;
     int32_t *rest;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         n,
         [=] __device__(ptrdiff_t i)
         { return i < n ? (int64_t)!done[order[i]] : 0; },
@@ -561,8 +566,8 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
         &own, &pairs->found, room, NULL,
         [&]() { return compare_all_tiles(&own, pairs, words, n_pairs); }, &n));
     stats->n_candidates += n_pairs;
-    return oj_cuda_keep_first_k(&own, n_rows, rank, k, is_last, &pairs->found,
-                                n, kept, done);
+    return oj_cuda_keep_first_k_pairs_of_rows(&own, n_rows, rank, k, is_last,
+                                              &pairs->found, n, kept, done);
 }
 
 /* Finds the k most similar features in rounds: lowers the threshold from 0.9 by
@@ -577,10 +582,10 @@ find_k_most_similar(struct oj_cuda_work *work, struct cuda_text_pairs *pairs,
     struct oj_cuda_found kept = {};
     unsigned long long n = 0;
     uint8_t *done;
-    OJ_TRY(work->make_zeros(1, &kept.n));
+    OJ_TRY(work->allocate_zeros(1, &kept.n));
     OJ_TRY(work->make(n_rows * k, &kept.row, &kept.feature));
     OJ_TRY(work->make(n_rows * k, &kept.measure));
-    OJ_TRY(work->make_zeros(n_rows, &done));
+    OJ_TRY(work->allocate_zeros(n_rows, &done));
     for (int64_t tenths = 9; tenths >= 0 && pairs->rows.n > 0; tenths--)
     {
         const int32_t *order = pairs->rows.order;
@@ -613,11 +618,11 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     int64_t k = index->relation.k;
     pairs.features = pairs.rows =
         ((const struct oj_cuda_text_index *)index)->side;
-    if (!oj_cuda_is_join_side(index, input, first, n))
+    if (!oj_cuda_share_input_is_join_side(index, input, first, n))
         OJ_TRY(oj_cuda_text_side_make(&work, input, first, n, &index->relation,
                                       &pairs.rows));
-    OJ_TRY(oj_cuda_share_tiles(&work, share, TILE, &pairs.rows.order,
-                               &pairs.rows.n));
+    OJ_TRY(oj_cuda_share_select_tiles(&work, share, TILE, &pairs.rows.order,
+                                      &pairs.rows.n));
     pairs.condition = index->relation.similar[0];
     pairs.rule = oj_cuda_make_pair_rule(&index->relation, &pairs.rows.columns,
                                         &pairs.features.columns);
@@ -629,18 +634,18 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes_similar_text(const struct oj_relation *relation,
-                              const struct oj_flat *join_side,
-                              const struct oj_flat *input)
+static int supports_similar_text_join(const struct oj_relation *relation,
+                                      const struct oj_flat *join_side,
+                                      const struct oj_flat *input)
 {
-    return oj_cuda_text_side_takes(relation, join_side, input) &&
+    return oj_cuda_text_side_supports_join(relation, join_side, input) &&
            (relation->k >= OJ_EVERY_PAIR ||
             (relation->k <= MOST_BEST && relation->ties == OJ_TIES_FIRST));
 }
 
 const struct oj_cuda_family oj_cuda_similar_text = {
     "bits of all pairs, then their tokens",
-    takes_similar_text,
+    supports_similar_text_join,
     sizeof(struct oj_cuda_text_index),
     oj_cuda_text_index_build,
     1,

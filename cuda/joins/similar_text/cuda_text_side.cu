@@ -10,13 +10,14 @@ static oj_status count_different_tokens(struct oj_cuda_work *work,
     struct oj_cuda_work own(work);
     const struct oj_cuda_text_side side = *of;
     uint32_t *most;
-    OJ_TRY(own.make_zeros(1, &most));
+    OJ_TRY(own.allocate_zeros(1, &most));
     OJ_TRY(own.each(side.n,
                     [=] __device__(int64_t i)
                     {
-                        int n = side.known((int32_t)i);
+                        int n = side.count_known_tokens((int32_t)i);
                         uint32_t last =
-                            n > 0 ? side.tokens((int32_t)i)[n - 1] + 1 : 0u;
+                            n > 0 ? side.tokens_of_row((int32_t)i)[n - 1] + 1
+                                  : 0u;
                         if (last > *(volatile uint32_t *)most)
                             atomicMax(most, last);
                     }));
@@ -35,11 +36,12 @@ oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
     struct oj_cuda_text_side side = {};
     side.n = n;
     side.first_token = sets.offset[0];
-    OJ_TRY(oj_cuda_put_column(work, sets.offset, n + 1, &side.offset));
-    OJ_TRY(oj_cuda_put_column(work, sets.token + sets.offset[0], n_tokens,
-                              &side.token));
-    OJ_TRY(oj_cuda_put_column(work, sets.size, n, &side.size));
-    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
+    OJ_TRY(oj_cuda_upload_column(work, sets.offset, n + 1, &side.offset));
+    OJ_TRY(oj_cuda_upload_column(work, sets.token + sets.offset[0], n_tokens,
+                                 &side.token));
+    OJ_TRY(oj_cuda_upload_column(work, sets.size, n, &side.size));
+    OJ_TRY(
+        oj_cuda_upload_columns(work, flat, first, n, relation, &side.columns));
     OJ_TRY(count_different_tokens(work, &side));
     const int32_t *size = side.size;
     OJ_TRY(work->order_by<uint32_t>(
@@ -50,9 +52,9 @@ oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-int oj_cuda_text_side_takes(const struct oj_relation *relation,
-                            const struct oj_flat *join_side,
-                            const struct oj_flat *input)
+int oj_cuda_text_side_supports_join(const struct oj_relation *relation,
+                                    const struct oj_flat *join_side,
+                                    const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;

@@ -21,11 +21,11 @@ struct oj_cuda_text_side
     struct oj_cuda_columns columns; /**< by row */
 
     /** Returns how many tokens of the row have a number. */
-    __device__ int known(int32_t row) const
+    __device__ int count_known_tokens(int32_t row) const
     {
         return (int)(offset[row + 1] - offset[row]);
     }
-    __device__ const uint32_t *tokens(int32_t row) const
+    __device__ const uint32_t *tokens_of_row(int32_t row) const
     {
         return token + (offset[row] - first_token);
     }
@@ -42,9 +42,9 @@ OJ_MUST_USE oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
 
 /** Returns 1 if the join's only condition is one on texts; this family answers
  *  such joins. */
-int oj_cuda_text_side_takes(const struct oj_relation *relation,
-                            const struct oj_flat *join_side,
-                            const struct oj_flat *input);
+int oj_cuda_text_side_supports_join(const struct oj_relation *relation,
+                                    const struct oj_flat *join_side,
+                                    const struct oj_flat *input);
 
 /** Index of the join side. */
 struct oj_cuda_text_index

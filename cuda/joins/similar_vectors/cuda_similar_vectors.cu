@@ -280,11 +280,12 @@ static __device__ void set_row_limits(const struct cuda_vector_pairs &p,
     if (row->most >= 0.0 && row->most != b->most[t])
     {
         row->most = b->most[t];
-        row->limit =
-            oj_vector_limit_of(f.norm, f.n_dimensions, f.scale, row->most);
-        row->reach = oj_vector_reach_l2(f.n_dimensions,
-                                        oj_vector_reach(f.norm, f.n_dimensions,
-                                                        f.scale, row->most)) *
+        row->limit = oj_vector_max_single_precision_sum(f.norm, f.n_dimensions,
+                                                        f.scale, row->most);
+        row->reach = oj_vector_max_computed_l2(
+                         f.n_dimensions,
+                         oj_vector_max_true_difference(f.norm, f.n_dimensions,
+                                                       f.scale, row->most)) *
                      f.half_scale;
     }
     limit = row->limit;
@@ -473,9 +474,9 @@ init_row_state(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
     if (t < N_WARPS)
     {
         b->n_queue[t] = 0;
-        b->warp_limit[t] =
-            oj_vector_limit_of(p.frame.norm, p.frame.n_dimensions,
-                               p.frame.scale, p.max_difference);
+        b->warp_limit[t] = oj_vector_max_single_precision_sum(
+            p.frame.norm, p.frame.n_dimensions, p.frame.scale,
+            p.max_difference);
     }
     __syncthreads();
     if (place >= p.rows.n)
@@ -559,8 +560,8 @@ static oj_status search_all_row_tiles(struct oj_cuda_work *work,
         dim3 blocks((unsigned)(tiles - at < step ? tiles - at : step),
                     oj_cuda_count_blocks(all, p->slice));
         p->first_tile = at;
-        OJ_TRY(work->run_blocks<TILE>(blocks, choose_search_kernel(&p->frame),
-                                      *p));
+        OJ_TRY(work->launch_blocks<TILE>(blocks,
+                                         choose_search_kernel(&p->frame), *p));
         if (step < tiles)
             OJ_TRY(work->wait());
         OJ_TRY(oj_check_cancel(work->device->cancel, work->err));
@@ -583,8 +584,9 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         OJ_TRY(work->make(p->rows.n_tiles * TILE * p->k, &p->nearest));
     }
     OJ_TRY(work->make(1, &p->n_measured));
-    OJ_TRY(oj_cuda_share_find(work, 1, &p->found, room, share,
-                              [&]() { return search_all_row_tiles(work, p); }));
+    OJ_TRY(oj_cuda_share_find_pairs(work, 1, &p->found, room, share,
+                                    [&]()
+                                    { return search_all_row_tiles(work, p); }));
     OJ_TRY(work->read(p->n_measured, &n_measured));
     stats->n_candidates += (int64_t)n_measured;
     return OJ_OK;
@@ -605,7 +607,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     p.features = p.rows = self->side;
     p.share = share->number;
     p.n_shares = share->n;
-    if (self->side.n > 0 && !oj_cuda_is_join_side(index, input, first, n))
+    if (self->side.n > 0 &&
+        !oj_cuda_share_input_is_join_side(index, input, first, n))
         OJ_TRY(oj_cuda_vector_side_make(&work, input, first, n, relation,
                                         &p.frame, &p.rows));
     p.rank = index->rank;
@@ -618,9 +621,9 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the family ----------------------------------------------------------- */
 
-static int takes_vectors(const struct oj_relation *relation,
-                         const struct oj_flat *join_side,
-                         const struct oj_flat *input)
+static int supports_similar_vectors_join(const struct oj_relation *relation,
+                                         const struct oj_flat *join_side,
+                                         const struct oj_flat *input)
 {
     (void)join_side;
     (void)input;
@@ -646,7 +649,7 @@ static oj_status build_vectors_index(struct oj_cuda_index *index,
 
 const struct oj_cuda_family oj_cuda_similar_vectors = {
     "tiles of vectors",
-    takes_vectors,
+    supports_similar_vectors_join,
     sizeof(struct cuda_vectors_index),
     build_vectors_index,
     1,

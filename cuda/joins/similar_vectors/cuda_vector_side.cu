@@ -37,7 +37,7 @@ static oj_status list_valid_vectors(struct oj_cuda_work *work,
     int64_t n = side->n_rows, d = side->n_dimensions, *place;
     struct oj_cuda_work own(work);
     int32_t *order;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         n,
         [=] __device__(ptrdiff_t i)
         { return i < n ? (int64_t)(vector[i * d] == vector[i * d]) : 0; },
@@ -90,10 +90,10 @@ compute_block_spread(const __grid_constant__ struct cuda_vector_spreading s)
     {
         struct oj_vector_spread spread = {0.0, (double)INFINITY,
                                           -(double)INFINITY, (int32_t)j};
-        double of_first = s.side.number(s.side.order[0], j);
+        double of_first = s.side.coordinate_of_row(s.side.order[0], j);
         for (int64_t i = first; i < end; i++)
         {
-            double x = s.side.number(s.side.order[i], j);
+            double x = s.side.coordinate_of_row(s.side.order[i], j);
             spread.apart += fabs(x - of_first);
             spread.low = x < spread.low ? x : spread.low;
             spread.high = x > spread.high ? x : spread.high;
@@ -145,8 +145,9 @@ static oj_status compute_spread(struct oj_cuda_work *work,
     s.side = *side;
     s.rows_of_block = (side->n + blocks - 1) / blocks;
     OJ_TRY(own.make(blocks * d, &s.out));
-    OJ_TRY(own.run_blocks<TILE>((unsigned)blocks, compute_block_spread, s));
-    OJ_TRY(own.run_blocks<WARP>((unsigned)d, combine_block_spreads, s, blocks));
+    OJ_TRY(own.launch_blocks<TILE>((unsigned)blocks, compute_block_spread, s));
+    OJ_TRY(
+        own.launch_blocks<WARP>((unsigned)d, combine_block_spreads, s, blocks));
     return oj_cuda_copy_out(own.device, own.stream, out, s.out,
                             d * (int64_t)sizeof *out, own.err);
 }
@@ -171,10 +172,10 @@ static oj_status decide_half_precision(struct oj_cuda_work *work,
                                        struct oj_cuda_vector_frame *frame)
 {
     double d = (double)frame->n_dimensions, most, passes;
-    double reach =
-        oj_vector_reach(frame->norm, frame->n_dimensions, frame->scale,
-                        relation->vector.max_difference) *
-        frame->half_scale;
+    double reach = oj_vector_max_true_difference(
+                       frame->norm, frame->n_dimensions, frame->scale,
+                       relation->vector.max_difference) *
+                   frame->half_scale;
     int major = 0;
     OJ_TRY(work->check(cudaDeviceGetAttribute(
         &major, cudaDevAttrComputeCapabilityMajor, work->device->ordinal)));
@@ -217,8 +218,8 @@ static oj_status compute_order_and_scale(struct oj_cuda_work *work,
     frame->half_scale =
         choose_half_scale(a->spread, d, (double)side->n, frame->scale);
     OJ_TRY(decide_half_precision(work, relation, frame));
-    OJ_TRY(oj_cuda_put_column(work, a->dimension, d, &frame->dimension));
-    OJ_TRY(oj_cuda_put_column(work, a->centre, d, &frame->centre));
+    OJ_TRY(oj_cuda_upload_column(work, a->dimension, d, &frame->dimension));
+    OJ_TRY(oj_cuda_upload_column(work, a->centre, d, &frame->centre));
     return work->wait();
 }
 
@@ -244,8 +245,9 @@ scaled_coordinate_of_row(const struct oj_cuda_vector_frame &frame,
                          const struct oj_cuda_vector_side &side, int64_t row,
                          int64_t place)
 {
-    return oj_vector_coordinate(side.number(row, frame.dimension[place]),
-                                frame.centre[place], frame.scale);
+    return oj_vector_coordinate(
+        side.coordinate_of_row(row, frame.dimension[place]),
+        frame.centre[place], frame.scale);
 }
 
 /* Returns an integer > 0 for a float, so that the order of floats is kept. */
@@ -298,9 +300,9 @@ static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_tiles,
                             struct cuda_vector_level *level)
 {
     int64_t n_nodes = ((level->n - 1) >> level->shift) + 1;
-    OJ_TRY(work->make_zeros(n_nodes * WARP, &level->box));
-    return work->run_blocks<TILE>((unsigned)n_tiles, extend_boxes_of_nodes,
-                                  *level);
+    OJ_TRY(work->allocate_zeros(n_nodes * WARP, &level->box));
+    return work->launch_blocks<TILE>((unsigned)n_tiles, extend_boxes_of_nodes,
+                                     *level);
 }
 
 /* How a node is split. */
@@ -598,18 +600,18 @@ static oj_status make_coordinates(struct oj_cuda_work *work,
     {
         OJ_TRY(work->make(n * frame->n_padded, &f.value));
         side->value = f.value;
-        return work->run_blocks<TILE>((unsigned)side->n_tiles,
-                                      write_float_tiles, f);
+        return work->launch_blocks<TILE>((unsigned)side->n_tiles,
+                                         write_float_tiles, f);
     }
     OJ_TRY(work->make(n * frame->n_padded, &f.half));
     OJ_TRY(work->make(n, &f.size, &f.rest));
-    OJ_TRY(work->make_zeros(side->n_tiles, &f.most_rest));
+    OJ_TRY(work->allocate_zeros(side->n_tiles, &f.most_rest));
     side->half = f.half;
     side->size = f.size;
     side->rest = f.rest;
     side->most_rest = f.most_rest;
-    return work->run_blocks<TILE>((unsigned)side->n_tiles,
-                                  write_half_float_tiles, f);
+    return work->launch_blocks<TILE>((unsigned)side->n_tiles,
+                                     write_half_float_tiles, f);
 }
 
 oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
@@ -623,9 +625,10 @@ oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
     int32_t *order;
     side.n_rows = n;
     side.n_dimensions = flat->vectors.n_dimensions;
-    OJ_TRY(oj_cuda_put_column(work, oj_vector_at(&flat->vectors, first),
-                              n * side.n_dimensions, &side.vector));
-    OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
+    OJ_TRY(oj_cuda_upload_column(work, oj_vector_at(&flat->vectors, first),
+                                 n * side.n_dimensions, &side.vector));
+    OJ_TRY(
+        oj_cuda_upload_columns(work, flat, first, n, relation, &side.columns));
     OJ_TRY(list_valid_vectors(work, &side, &order));
     side.order = order;
     if (relation->vector.norm == OJ_NORM_COSINE)

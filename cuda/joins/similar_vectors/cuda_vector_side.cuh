@@ -73,7 +73,7 @@ struct oj_cuda_vector_side
     const float *size, *rest;  /**< [n_tiles * OJ_VECTOR_TILE] */
     const unsigned *most_rest; /**< [n_tiles] bits of the maximum of rest */
 
-    __device__ double number(int64_t row, int64_t dimension) const
+    __device__ double coordinate_of_row(int64_t row, int64_t dimension) const
     {
         double x = vector[row * n_dimensions + dimension];
         return length != NULL ? x / length[row] : x;

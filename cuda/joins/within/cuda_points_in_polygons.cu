@@ -76,16 +76,18 @@ struct pair_counter
     int64_t first;
     unsigned long long n_pairs;
 
-    __device__ __forceinline__ void sure(const struct points_in_rings_query &,
-                                         int64_t i, int32_t rank)
+    __device__ __forceinline__ void
+    accept_decided_point(const struct points_in_rings_query &, int64_t i,
+                         int32_t rank)
     {
         if (i < 0)
             return;
         of_chunk[i - first] = rank;
         n_pairs += rank >= 0;
     }
-    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
-                                        int64_t i, struct oj_ring_place *place)
+    __device__ __forceinline__ void
+    test_leaf_records(const struct points_in_rings_query &q, int64_t i,
+                      struct oj_ring_place *place)
     {
         int32_t n = 0, only = OJ_RING_NONE, rank;
         uint32_t start = place->at;
@@ -112,8 +114,9 @@ struct few_settler
     struct chunk_pair_counts to;
 
     __device__ __forceinline__ void
-    resolve_doubts(const struct points_in_rings_query &q, int64_t i, double x,
-                   double y, struct oj_ring_place *place) const
+    resolve_doubtful_points(const struct points_in_rings_query &q, int64_t i,
+                            double x, double y,
+                            struct oj_ring_place *place) const
     {
         int64_t chunk = i / CHUNK, at = chunk * CHUNK;
         int round = (int)(i % CHUNK / LANES), lane = (int)(i % LANES);
@@ -194,9 +197,10 @@ static __device__ __forceinline__ int64_t decode_pair_count(int32_t few)
  * their offsets are stored at once. All loads precede all stores, so that no
  * load waits for another. */
 static __global__ void __launch_bounds__(BLOCK, RESIDENT)
-    put_pairs(const __grid_constant__ struct points_in_rings_query q,
-              int64_t n_chunks, const struct chunk_pair_counts from,
-              int64_t *offset, int32_t *row, struct several several)
+    write_offsets_and_single_pairs(
+        const __grid_constant__ struct points_in_rings_query q,
+        int64_t n_chunks, const struct chunk_pair_counts from, int64_t *offset,
+        int32_t *row, struct several several)
 {
     int64_t chunk = warp_in_grid(), at, few = chunk * CHUNK;
     uint32_t some[ROUNDS], shift = 2 * lane_in_warp() % LANES;
@@ -300,9 +304,10 @@ count_pairs_of_all_chunks(struct oj_cuda_work *work,
             struct chunk_pair_counts here = {to->some + first / LANES,
                                              to->few + first,
                                              to->sum + first / CHUNK};
-            OJ_TRY(work->run_blocks<BLOCK>(blocks_needed_for_chunks(n_chunks),
+            OJ_TRY(
+                work->launch_blocks<BLOCK>(blocks_needed_for_chunks(n_chunks),
                                            count_pairs, q, n_chunks, here));
-            return resolve_doubts(work, q, few_settler{here});
+            return resolve_doubtful_points(work, q, few_settler{here});
         });
 }
 
@@ -320,20 +325,20 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
     OJ_TRY(l->make(n_chunks * CHUNK, &found.few));
     OJ_TRY(l->make(n_chunks + 1, &found.sum));
     OJ_TRY(l->make(n_chunks, &several.chunk));
-    OJ_TRY(l->make_zeros(1, &several.n));
+    OJ_TRY(l->allocate_zeros(1, &several.n));
     OJ_TRY(l->clear(found.sum + n_chunks, 1));
     OJ_TRY(allocate_doubtful_points(l, &q));
     OJ_TRY(count_pairs_of_all_chunks(l, &q, &found));
     OJ_TRY(l->scan(found.sum, n_chunks));
     OJ_TRY(l->read(found.sum + n_chunks, &l->out.n_pairs));
-    OJ_TRY(l->fits());
-    OJ_TRY(l->make_pairs(0));
-    OJ_TRY(l->run_blocks<BLOCK>(blocks_needed_for_chunks(n_chunks), put_pairs,
-                                q, n_chunks, found, offset, l->out.row.data,
-                                several));
-    return l->run_blocks<BLOCK>(2 * (unsigned)l->device->n_processors,
-                                write_points_in_several_polygons, q, found,
-                                offset, l->out.row.data, several);
+    OJ_TRY(l->fail_if_too_many_pairs());
+    OJ_TRY(l->allocate_pairs(0));
+    OJ_TRY(l->launch_blocks<BLOCK>(blocks_needed_for_chunks(n_chunks),
+                                   write_offsets_and_single_pairs, q, n_chunks,
+                                   found, offset, l->out.row.data, several));
+    return l->launch_blocks<BLOCK>(2 * (unsigned)l->device->n_processors,
+                                   write_points_in_several_polygons, q, found,
+                                   offset, l->out.row.data, several);
 }
 
 /* --- pairs added up per feature, without writing them --------------------- */
@@ -343,23 +348,24 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
  * pair, and add_one(q, i, rank). */
 template <typename Own> struct adding_answer
 {
-    __device__ __forceinline__ const Own &own() const
+    __device__ __forceinline__ const Own &derived_answer() const
     {
         return *(const Own *)this;
     }
-    __device__ __forceinline__ void sure(const struct points_in_rings_query &q,
-                                         int64_t i, int32_t rank) const
+    __device__ __forceinline__ void
+    accept_decided_point(const struct points_in_rings_query &q, int64_t i,
+                         int32_t rank) const
     {
-        own().add(q, i, rank);
+        derived_answer().add(q, i, rank);
     }
-    __device__ __forceinline__ void ask(const struct points_in_rings_query &q,
-                                        int64_t i,
-                                        struct oj_ring_place *place) const
+    __device__ __forceinline__ void
+    test_leaf_records(const struct points_in_rings_query &q, int64_t i,
+                      struct oj_ring_place *place) const
     {
         int32_t rank = next_rank_or_unsure(q, place);
         while (__any_sync(ALL_LANES, rank >= 0))
         {
-            own().add(q, i, rank);
+            derived_answer().add(q, i, rank);
             if (rank >= 0)
                 rank = next_rank_or_unsure(q, place);
         }
@@ -367,12 +373,13 @@ template <typename Own> struct adding_answer
             append_doubtful_point(q, i, place->at);
     }
     __device__ __forceinline__ void
-    resolve_doubts(const struct points_in_rings_query &q, int64_t i, double x,
-                   double y, struct oj_ring_place *place) const
+    resolve_doubtful_points(const struct points_in_rings_query &q, int64_t i,
+                            double x, double y,
+                            struct oj_ring_place *place) const
     {
         int32_t rank;
         while ((rank = next_rank_exactly(q, x, y, place)) >= 0)
-            own().add_one(q, i, rank);
+            derived_answer().add_one(q, i, rank);
     }
 };
 
@@ -515,7 +522,7 @@ struct sum_answer : adding_answer<sum_answer>
     {
     }
     __device__ __forceinline__ unsigned long long *
-    words(const struct points_in_rings_query &q, int32_t rank) const
+    sum_words_of_rank(const struct points_in_rings_query &q, int32_t rank) const
     {
         return sum_words_of_feature(tally, ordinal_of_rank(q.ordinal_of, rank));
     }
@@ -533,7 +540,8 @@ struct sum_answer : adding_answer<sum_answer>
             int first = __ffs((int)many) - 1;
             unsigned members = __shfl_sync(ALL_LANES, same, first);
             int32_t theirs = __shfl_sync(ALL_LANES, rank, first);
-            add_warp_sums(tally.request, i, members, words(q, theirs));
+            add_warp_sums(tally.request, i, members,
+                          sum_words_of_rank(q, theirs));
             many &= ~members;
         }
     }
@@ -541,7 +549,7 @@ struct sum_answer : adding_answer<sum_answer>
     add_one(const struct points_in_rings_query &q, int64_t i,
             int32_t rank) const
     {
-        add_pair_to_feature_sums(tally.request, i, words(q, rank));
+        add_pair_to_feature_sums(tally.request, i, sum_words_of_rank(q, rank));
     }
 };
 
@@ -555,15 +563,15 @@ static oj_status count_points_per_polygon(struct oj_cuda_work *work,
             blocks = blocks_needed_for_chunks(n_chunks);
     int64_t most = 4 * RESIDENT * (int64_t)work->device->n_processors;
     if (n_features <= SHARED_COUNTS)
-        OJ_TRY(
-            work->run_blocks<BLOCK>((unsigned)(blocks < most ? blocks : most),
-                                    count_pairs_in_shared_memory, q,
-                                    (int32_t)n_features, n_chunks, d_count));
+        OJ_TRY(work->launch_blocks<BLOCK>(
+            (unsigned)(blocks < most ? blocks : most),
+            count_pairs_in_shared_memory, q, (int32_t)n_features, n_chunks,
+            d_count));
     else
-        OJ_TRY(work->run_blocks<BLOCK>(
+        OJ_TRY(work->launch_blocks<BLOCK>(
             (unsigned)blocks, add_pairs_by_feature<RESIDENT, count_all_answer>,
             q, answer));
-    return resolve_doubts(work, q, answer);
+    return resolve_doubtful_points(work, q, answer);
 }
 
 static oj_status sum_columns_per_polygon(struct oj_cuda_work *work,
@@ -571,10 +579,10 @@ static oj_status sum_columns_per_polygon(struct oj_cuda_work *work,
                                          const struct oj_cuda_tally &tally)
 {
     struct sum_answer answer(tally);
-    OJ_TRY(work->run_blocks<BLOCK>(
+    OJ_TRY(work->launch_blocks<BLOCK>(
         blocks_needed_for_chunks(count_chunks(q.n)),
         add_pairs_by_feature<SUMS_RESIDENT, sum_answer>, q, answer));
-    return resolve_doubts(work, q, answer);
+    return resolve_doubtful_points(work, q, answer);
 }
 
 static oj_status sum_or_count_points_in_polygons(
@@ -588,8 +596,8 @@ static oj_status sum_or_count_points_in_polygons(
             if (tally->request.n_words == 1)
                 return count_points_per_polygon(work, index->layer->n_features,
                                                 q, tally->words);
-            return sum_columns_per_polygon(work, q,
-                                           tally_of_points_from(*tally, first));
+            return sum_columns_per_polygon(
+                work, q, view_tally_of_point_slice(*tally, first));
         });
 }
 

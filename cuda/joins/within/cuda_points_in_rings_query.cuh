@@ -108,11 +108,11 @@ append_doubtful_point(const struct points_in_rings_query &q, int64_t i,
 
 /* Locates a chunk of points by a warp. A point is dropped if the bit of its
  * sixteenth (`occupied`) states that it is in no polygon. The other points are
- * collected and processed by full warps: answer.sure(q, i, rank) if their cells
- * decide (rank OJ_RING_NONE: no match), otherwise answer.ask(q, i, place). All
- * lanes call both, with i < 0 if the lane has no such point. With keeps,
- * coordinates are read past the caches and kept in shared memory, which is
- * faster if much is written. */
+ * collected and processed by full warps: answer.accept_decided_point(q, i,
+ * rank) if their cells decide (rank OJ_RING_NONE: no match), otherwise
+ * answer.test_leaf_records(q, i, place). All lanes call both, with i < 0 if the
+ * lane has no such point. With keeps, coordinates are read past the caches and
+ * kept in shared memory, which is faster if much is written. */
 template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
 locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
@@ -170,11 +170,11 @@ locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
             found = oj_ring_tree_decide_by_cells(&q.tree, its_x, its_y, x, y,
                                                  &place);
         }
-        answer.sure(q, found != OJ_RING_ASK ? i : -1,
-                    found >= 0 && (q.accepted >> OJ_INSIDE & 1u)
-                        ? found
-                        : OJ_RING_NONE);
-        answer.ask(q, found == OJ_RING_ASK ? i : -1, &place);
+        answer.accept_decided_point(q, found != OJ_RING_ASK ? i : -1,
+                                    found >= 0 && (q.accepted >> OJ_INSIDE & 1u)
+                                        ? found
+                                        : OJ_RING_NONE);
+        answer.test_leaf_records(q, found == OJ_RING_ASK ? i : -1, &place);
     }
     __syncwarp();
 }
@@ -193,7 +193,7 @@ static __device__ __forceinline__ int32_t *shared_ranks_of_chunk(void)
 }
 
 /* Decides the unsure points of a slice by the original edges: calls
- * answer.resolve_doubts(q, i, x, y, place). */
+ * answer.resolve_doubtful_points(q, i, x, y, place). */
 template <typename answer_t>
 static __global__ void locate_doubtful_points_exactly(
     const __grid_constant__ struct points_in_rings_query q,
@@ -208,7 +208,7 @@ static __global__ void locate_doubtful_points_exactly(
         struct oj_ring_place place;
         oj_ring_tree_find(&q.tree, x, y, &place);
         place.at = q.doubt[d].record;
-        answer.resolve_doubts(q, i, x, y, &place);
+        answer.resolve_doubtful_points(q, i, x, y, &place);
     }
 }
 
@@ -239,7 +239,7 @@ make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
 
 /* Returns the query of the slice that begins with point `first`. */
 static inline struct points_in_rings_query
-slice_of(const struct points_in_rings_query &all, int64_t first)
+view_query_slice(const struct points_in_rings_query &all, int64_t first)
 {
     struct points_in_rings_query q = all;
     q.n = all.n - first < SLICE ? all.n - first : SLICE;
@@ -259,13 +259,13 @@ allocate_doubtful_points(struct oj_cuda_work *work,
 
 /* Runs the second pass for the unsure points, which are usually few. */
 template <typename answer_t>
-static oj_status resolve_doubts(struct oj_cuda_work *work,
-                                const struct points_in_rings_query &q,
-                                const answer_t &answer)
+static oj_status resolve_doubtful_points(struct oj_cuda_work *work,
+                                         const struct points_in_rings_query &q,
+                                         const answer_t &answer)
 {
-    return work->run_blocks<BLOCK>(2 * (unsigned)work->device->n_processors,
-                                   locate_doubtful_points_exactly<answer_t>, q,
-                                   answer);
+    return work->launch_blocks<BLOCK>(2 * (unsigned)work->device->n_processors,
+                                      locate_doubtful_points_exactly<answer_t>,
+                                      q, answer);
 }
 
 /* Runs slice(q, first) for each slice of points, with q.n_doubts set to 0. */
@@ -277,7 +277,7 @@ run_for_each_slice_of_points(struct oj_cuda_work *work,
 {
     for (int64_t first = 0; first < all->n; first += SLICE)
     {
-        struct points_in_rings_query q = slice_of(*all, first);
+        struct points_in_rings_query q = view_query_slice(*all, first);
         OJ_TRY(work->clear(q.n_doubts, 1));
         OJ_TRY(slice(q, first));
     }

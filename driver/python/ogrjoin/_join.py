@@ -21,7 +21,7 @@ class _Text(str):
     """Content of a word_map argument: pairs of words, not the name of their file."""
 
 
-def _words(settings: dict[str, Any]) -> dict[str, Any]:
+def _library_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Prepares settings for the C library: lists become texts; None and False are left
     out."""
     word_map = settings.get("word_map")
@@ -55,7 +55,7 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     if index._rows is None:
         kept = {"right_column": index._column, **index._settings}
         right = TableSide(index._right, "right", kept).open(kept)
-        index._rows = _core.rows(right.reader().__arrow_c_stream__(), _words(kept))[0]
+        index._rows = _core.rows(right.reader().__arrow_c_stream__(), _library_settings(kept))[0]
         names = ("right_column", "right_x", "right_y")
         index._of_right = {name: kept.get(name) for name in names}
         index._crs = right.crs(None)
@@ -63,7 +63,7 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     side = TableSide(left, "left", settings).open(settings)
     settings["input_rows"] = side.n_rows
     _set_crs(side, index._crs, settings)
-    words = _words(settings)
+    words = _library_settings(settings)
     return Joined(index._rows, side, words, progress, index._index_of_rows(side, words))
 
 
@@ -182,16 +182,16 @@ def join(
         right.read_whole()
         left.open(settings)
         settings.update(crs="check", left_crs=left.crs(settings["left_crs"]))
-        stream = right.moved(settings)
+        stream = right.read_transformed(settings)
     else:
         stream = right.reader()
     right_crs = right.crs(settings["right_crs"])
     of_right = {**settings, "left_crs": None}
     if crs != "ignore":
         of_right["right_crs"] = _crs.expand(right_crs)
-    rows = _core.rows(stream.__arrow_c_stream__(), _words(of_right))[0]
+    rows = _core.rows(stream.__arrow_c_stream__(), _library_settings(of_right))[0]
     _set_crs(left.open(settings), right_crs, settings)
-    return Joined(rows, left, _words(settings), progress, None)
+    return Joined(rows, left, _library_settings(settings), progress, None)
 
 
 def events(

@@ -51,9 +51,9 @@ class Joined:
         self._index = index  # index that an Index has made by _core, or None
         self._progress: Progress | None = progress
         self._next: Any = None  # (stream, its notices): started, but not read yet
-        self._next, self.schema, self._geometry = self._start(4)
+        self._next, self.schema, self._geometry = self._start_join(4)
 
-    def _start(self, stacklevel: int) -> Any:
+    def _start_join(self, stacklevel: int) -> Any:
         stream = self._left.reader().__arrow_c_stream__()
         joined, schema, geometry, notices = _core.join_rows(
             self._rows, stream, self._settings, self._progress, self._index
@@ -66,7 +66,7 @@ class Joined:
 
     def _batches(self) -> Iterator[Any]:
         started, self._next = self._next, None
-        joined, notices = self._start(4)[0] if started is None else started
+        joined, notices = self._start_join(4)[0] if started is None else started
         while (piece := _core.next_rows(joined)) is not None:
             yield pa.record_batch(_Piece(*piece))
         for notice in notices:

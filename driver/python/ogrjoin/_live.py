@@ -38,7 +38,7 @@ class LivePairs(NamedTuple):
         return frame_of(self)
 
 
-def _of_buffers(made: Any, is_measured: bool) -> LivePairs:
+def _live_pairs_of_buffers(made: Any, is_measured: bool) -> LivePairs:
     left, right, measure, values, shapes, n_undecided, n_large = made
     warn_of_pairs(n_undecided, n_large, stacklevel=3)
     return LivePairs(
@@ -49,14 +49,14 @@ def _of_buffers(made: Any, is_measured: bool) -> LivePairs:
     )
 
 
-def _asked(settings: dict[str, Any]) -> dict[str, Any]:
+def _given_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if v is not None and v is not False}
 
 
-def _asked_of_pairs(settings: dict[str, Any]) -> dict[str, Any]:
+def _settings_of_kept_pairs(settings: dict[str, Any]) -> dict[str, Any]:
     """Returns the settings of a join with kept points.  Settings that need
     other columns of the right side are an error."""
-    asked = _asked(settings)
+    asked = _given_settings(settings)
     for name in _OF_OTHER_SIDES:
         if name in asked:
             raise InvalidError(
@@ -88,7 +88,7 @@ class Live:
     ) -> None:
         self._crs = _crs.as_text(crs)
         self._settings = {"threads": count_threads(threads), "backend": backend}
-        self._live = _core.live(_asked({**self._settings, "tree": tree}), _path)
+        self._live = _core.live(_given_settings({**self._settings, "tree": tree}), _path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **options: Any) -> Live:
@@ -134,13 +134,13 @@ class Live:
         settings  as of pairs(): k, max_distance, ties, bearing ..; settings without
                   effect, and those of other columns (on, texts ..), are an error
         """
-        asked = _asked_of_pairs({**self._settings, **settings, "op": op})
+        asked = _settings_of_kept_pairs({**self._settings, **settings, "op": op})
         if threads is not None:
             asked["threads"] = threads
         layer = _sides.make_layer(left, {"threads": asked["threads"], "side": "left"}, column)
         crs = _crs.expand(_crs.read_from_side(left)), _crs.expand(self._crs)
         made = _core.live_join(self._live, asked, layer, *crs)
-        return _of_buffers(made, op.lower() in ARE_MEASURED)
+        return _live_pairs_of_buffers(made, op.lower() in ARE_MEASURED)
 
     def near_pairs(
         self, max_distance: float | str, *, changes: bool = False, **settings: Any
@@ -153,10 +153,10 @@ class Live:
         settings  as of pairs() with op dwithin
         """
         asked = {**self._settings, **settings, "max_distance": max_distance}
-        asked = _asked_of_pairs({**asked, "changes": changes})
+        asked = _settings_of_kept_pairs({**asked, "changes": changes})
         crs = (_crs.expand(self._crs),) * 2
         made = _core.live_join(self._live, asked, None, *crs)
-        return _of_buffers(made, True)
+        return _live_pairs_of_buffers(made, True)
 
     def join(self, left: Any, op: str = "intersects", **settings: Any) -> Any:
         """Returns ogrjoin.join(left, the kept points, op, ..): join_fid is the

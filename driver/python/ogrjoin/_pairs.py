@@ -122,9 +122,9 @@ class Pairs:
         return f"<ogrjoin.Pairs: {len(self)} pairs of {rows} with the right ones>"
 
     def _repr_html_(self) -> str:
-        return f"<p>{len(self)} pairs, the first:</p>{self._head().to_html()}"
+        return f"<p>{len(self)} pairs, the first:</p>{self._first_pairs_frame().to_html()}"
 
-    def _head(self) -> Any:
+    def _first_pairs_frame(self) -> Any:
         import pandas
 
         n = min(len(self), 5)
@@ -173,7 +173,7 @@ def values_of(buffers: dict[str, Any], shapes: Any) -> dict[str, Any]:
     for name in _WORDS.intersection(named):
         named[name] = _words_of_codes(name, named[name])
     if shapes is not None:
-        named["intersection"] = _shapes(shapes)
+        named["intersection"] = _wkb_of_intersections(shapes)
     return named
 
 
@@ -235,7 +235,7 @@ def _concatenate_pairs(pieces: list[Pairs], index: Any) -> Pairs:
     )
 
 
-def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
+def pad_unpaired_rows(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
     """Adds an entry for each left row without a pair to left (sorted) and to columns.
     The added entries of columns are -1, NaN (floats) or None (objects). A column may be
     None; it stays None. Returns the padded left, then the padded columns."""
@@ -362,13 +362,13 @@ def word_map_text(words: Any) -> str:
         return file.read()
 
 
-def _is_m(along: Any) -> bool:
+def _asks_for_m_values(along: Any) -> bool:
     """Returns True if the setting along asks for M values. Other values are checked by
     the library."""
     return isinstance(along, str) and along.lower() == "m"
 
 
-def _shapes(made: tuple[Any, Any]) -> Any:
+def _wkb_of_intersections(made: tuple[Any, Any]) -> Any:
     """Returns the WKB of the intersection of each pair, or None for a pair
     without one."""
     offsets, data = np.frombuffer(made[0], "q"), bytes(made[1])
@@ -424,7 +424,7 @@ def _split_left_right(name: str, values: Any) -> tuple[Any, Any]:
     return values[0], values[1]
 
 
-def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
+def _is_texts_or_vectors(side: Any, settings: dict[str, Any], texts: Any) -> bool:
     """Returns True if side is texts or vectors, which are compared without geometries.
     Geometries are no values: the library refuses them."""
     is_alone = settings.get("max_distance") is None and not len(texts)
@@ -434,12 +434,12 @@ def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
         not hasattr(side, "to_numpy") or hasattr(side, "columns")
     ):
         return False
-    values = _values(side)
+    values = _as_value_array(side)
     first = next((v for v in values if v is not None), None)
     return not hasattr(first, "__geo_interface__")
 
 
-def _values(side: Any) -> Any:
+def _as_value_array(side: Any) -> Any:
     return np.fromiter(side, object) if isinstance(side, list) else np.asarray(side)
 
 
@@ -569,12 +569,12 @@ class Index:
         backend: str | None = None,
     ) -> None:
         self._right = right  # for join()
-        self._has_m = _is_m(along)
+        self._has_m = _asks_for_m_values(along)
         self._compared = {"similar": similar_words(similar), "vector": vector}
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
-        if similar is None and vector is None and _is_values(right, {"op": op}, texts):
-            name = "similar" if _is_text(_values(right)) else "vector"
+        if similar is None and vector is None and _is_texts_or_vectors(right, {"op": op}, texts):
+            name = "similar" if _is_text(_as_value_array(right)) else "vector"
             self._compared[name] = "value"
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
@@ -600,7 +600,7 @@ class Index:
         texts: Any = (),
     ) -> Any:
         """Makes the layer of a side (which: "left" or "right") for joins with settings."""
-        if _is_values(side, settings, texts):
+        if _is_texts_or_vectors(side, settings, texts):
             both = [s for s in (side, self._right) if isinstance(s, np.ndarray)]
             if len({array.shape[1:] for array in both}) > 1:
                 left, right = (a.shape[1] if a.ndim > 1 else 1 for a in both)
@@ -608,10 +608,10 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}: "
                     "give vectors of equal length"
                 )
-            return _layer_of_values(_values(side), which)
-        return _sides.make_layer(side, self._reading(which, settings), column)
+            return _layer_of_values(_as_value_array(side), which)
+        return _sides.make_layer(side, self._settings_for_reading(which, settings), column)
 
-    def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
+    def _settings_for_reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Returns the settings for reading a side for a join with these settings."""
         reading = {"threads": self._settings["threads"], "side": side}
         if _sides.reads_columns(settings):
@@ -693,7 +693,7 @@ class Index:
         **settings: Any,
     ) -> Pairs:
         """Returns the pairs of left with this side; see ogrjoin.pairs()."""
-        plan = self._plan(
+        plan = self._plan_join(
             left, op, column, max_distance, on, id, texts, crs, settings
         )
         if _sides.may_be_device(left):
@@ -712,7 +712,7 @@ class Index:
             if stream is not None:
                 source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
                 made = _core.join_source(plan.index, source, _sides.count_rows(left))
-                return self._finish(_pairs_of_result(made, op, 0, plan.index))
+                return self._free_large_scratch(_pairs_of_result(made, op, 0, plan.index))
         pieces = [(0, left)]
         if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
@@ -728,8 +728,8 @@ class Index:
                 n = first + _core.count(layer)
                 progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
         if len(joined) == 1:
-            return self._finish(joined[0])
-        return self._finish(_concatenate_pairs(joined, plan.index))
+            return self._free_large_scratch(joined[0])
+        return self._free_large_scratch(_concatenate_pairs(joined, plan.index))
 
     def pairs_batches(
         self,
@@ -764,7 +764,7 @@ class Index:
             raise InvalidError(f"batch_size must be 1 or more, not {batch_size}")
         if settings.get("one_to_one"):
             raise UnsupportedError("one_to_one needs all rows at once: use pairs()")
-        plan = self._plan(
+        plan = self._plan_join(
             left, op, column, max_distance, on, id, texts, crs, settings
         )
         if _sides.may_be_device(left):
@@ -777,7 +777,7 @@ class Index:
     def _batches(self, plan: _Plan, left: Any, batch_size: int) -> Iterator[Pairs]:
         n = 0
         try:
-            for first, layer in self._layers(plan, left, batch_size):
+            for first, layer in self._layers_of_batches(plan, left, batch_size):
                 n = first + _core.count(layer)
                 plan.check_rows(n, False)
                 yield self._join_layer(plan, layer, first)
@@ -785,7 +785,7 @@ class Index:
         finally:
             _core.trim(plan.index)
 
-    def _layers(
+    def _layers_of_batches(
         self, plan: _Plan, left: Any, batch_size: int
     ) -> Iterator[tuple[int, Any]]:
         """Yields (first row, layer) for each batch of batch_size rows."""
@@ -805,7 +805,7 @@ class Index:
             first = 0
             with _sides.sides_of(left) as pieces:
                 for piece in pieces:
-                    for _, layer in self._layers(plan, piece, batch_size):
+                    for _, layer in self._layers_of_batches(plan, piece, batch_size):
                         yield first, layer
                         first += _core.count(layer)
         else:
@@ -818,7 +818,7 @@ class Index:
                 )
                 yield first, layer
 
-    def _plan(
+    def _plan_join(
         self,
         left: Any,
         op: str,
@@ -834,7 +834,7 @@ class Index:
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
         settings["crs"] = crs
-        if _is_m(settings.get("along")) and not self._has_m:
+        if _asks_for_m_values(settings.get("along")) and not self._has_m:
             raise InvalidError(
                 'along="m": the M values were not read: write Index(right, along="m")'
             )
@@ -852,7 +852,7 @@ class Index:
         return _Plan(
             settings,
             self._index(_crs.read_from_side(left), settings, layer),
-            self._reading("left", settings),
+            self._settings_for_reading("left", settings),
             column,
             id,
             max_distance,
@@ -875,7 +875,7 @@ class Index:
         made = _core.join(plan.index, layer)
         return _pairs_of_result(made, plan.settings["op"], first, plan.index)
 
-    def _finish(self, pairs: Pairs) -> Pairs:
+    def _free_large_scratch(self, pairs: Pairs) -> Pairs:
         if pairs.n_left > _KEPT_ROWS:
             _core.trim(pairs._index)
         return pairs

@@ -133,7 +133,7 @@ def _coordinates(values: Any, name: str) -> Any:
         raise InvalidError(f"{name} must be numbers: {why}") from None
 
 
-def _points(x: Any, y: Any) -> Any:
+def _layer_of_points(x: Any, y: Any) -> Any:
     if hasattr(x, "__len__"):
         check_length(y, len(x), "y", "x")
     x, y = _coordinates(x, "x"), _coordinates(y, "y")
@@ -153,7 +153,7 @@ def offsets(counts: Any) -> Any:
     return np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
 
 
-def _polygons(array: Any, kinds: Any) -> Any:
+def _layer_of_polygons(array: Any, kinds: Any) -> Any:
     """Makes a layer of polygons and multipolygons without WKB, in half the
     time of WKB. Returns None if a coordinate is not finite.  shapely's
     coordinates already have the order of the layer.  Only rows with several
@@ -210,30 +210,30 @@ def _wkb_with_m(array: Any) -> list[Any]:
     return wkb
 
 
-def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
+def _layer_of_shapely(array: Any, settings: dict[str, Any]) -> Any:
     import shapely
 
     if is_points(array[:1]):
         try:
             x = shapely.get_x(array)  # NaN for other geometries
         except shapely.errors.GEOSException:  # raised for an empty point
-            return _of_shapely(
+            return _layer_of_shapely(
                 np.where(shapely.is_empty(array), None, array), settings
             )
         if not np.isnan(x).any() or is_points(array):
-            return _points(x, shapely.get_y(array))
+            return _layer_of_points(x, shapely.get_y(array))
     if settings.get("along") == "m":
         return _core.from_wkb(_wkb_with_m(array), settings)
     kinds = shapely.get_type_id(array)
     if np.isin(kinds, (-1, 3, 6)).all():
-        layer = _polygons(array, kinds)
+        layer = _layer_of_polygons(array, kinds)
         if layer is not None:
             return layer
     wkb = shapely.to_wkb(array, output_dimension=2, include_srid=False)
     return _core.from_wkb(wkb.tolist(), settings)
 
 
-def no_geometry(array: Any, which: str) -> TypeError | None:
+def error_of_no_geometry(array: Any, which: str) -> TypeError | None:
     """Returns the error for an array that shapely refuses.  Its text names the
     first row without a geometry.  Returns None if all rows are geometries or
     None.  which is left or right."""
@@ -250,11 +250,11 @@ def no_geometry(array: Any, which: str) -> TypeError | None:
     )
 
 
-def _of_geometries(array: Any, settings: dict[str, Any], which: str) -> Any:
+def _layer_of_geometries(array: Any, settings: dict[str, Any], which: str) -> Any:
     try:
-        return _of_shapely(array, settings)
+        return _layer_of_shapely(array, settings)
     except TypeError as error:
-        raise no_geometry(array, which) or error from None
+        raise error_of_no_geometry(array, which) or error from None
 
 
 def may_be_device(side: Any) -> bool:
@@ -357,7 +357,7 @@ class sides_of:
             close()
 
 
-def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
+def _layer_of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
     import shapely.geometry
 
     def shape(geometry: Any) -> Any:
@@ -376,7 +376,7 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
         shapes = [shape(data)]
     array = np.empty(len(shapes), dtype=object)
     array[:] = shapes
-    return _of_shapely(array, settings)
+    return _layer_of_shapely(array, settings)
 
 
 def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
@@ -389,22 +389,22 @@ def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
         side = side.to_arrow(index=False)
     array = shapely_array(side)
     if array is not None:
-        return _of_geometries(array, settings, which)
+        return _layer_of_geometries(array, settings, which)
     if hasattr(side, "__arrow_c_stream__"):
         return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):
         schema, values = side.__arrow_c_array__()
         return _core.from_array(schema, values, column, settings)
     if isinstance(side, tuple) and len(side) == 2:
-        return _points(*side)
+        return _layer_of_points(*side)
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.shape[1] == 2:
-        return _points(side[:, 0], side[:, 1])
+        return _layer_of_points(side[:, 0], side[:, 1])
     if hasattr(side, "__geo_interface__") or isinstance(side, dict):
-        return _of_geo_interface(side, settings)
+        return _layer_of_geo_interface(side, settings)
     if isinstance(side, (list, tuple)):
         array = np.empty(len(side), dtype=object)
         array[:] = side
-        return _of_geometries(array, settings, which)
+        return _layer_of_geometries(array, settings, which)
     raise TypeError(
         f"the {which} side: a {type(side).__name__} cannot be joined: give a GeoDataFrame, a "
         "GeoSeries, geometries of shapely, an Arrow table or stream, or (x, y)"

@@ -22,10 +22,10 @@ from ._errors import InvalidError
 from .scale.files import FilesPlan, run_task
 from .scale.parquet_out import ParquetOutput
 
-FIELD = "ogrjoin"  # key in the metadata of Spark's fields, see marked()
+FIELD = "ogrjoin"  # key in the metadata of Spark's fields, see metadata_for_spark()
 
 
-def marked(field: Any, is_primary: bool) -> dict[str, Any]:
+def metadata_for_spark(field: Any, is_primary: bool) -> dict[str, Any]:
     """Returns the metadata of an Arrow field, in the form in which a field of Spark
     stores it. is_primary tells whether the field is the primary geometry."""
     words = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
@@ -33,7 +33,7 @@ def marked(field: Any, is_primary: bool) -> dict[str, Any]:
 
 
 def arrow_schema(struct: Any) -> tuple[Any, str | None]:
-    """Returns (Arrow schema of a StructType with the metadata that marked() has stored; name of
+    """Returns (Arrow schema of a StructType with the metadata that metadata_for_spark() has stored; name of
     the primary geometry, or None)"""
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -47,7 +47,7 @@ def arrow_schema(struct: Any) -> tuple[Any, str | None]:
     return schema, primary
 
 
-def _part() -> int:
+def _partition_number() -> int:
     """Returns the number of the partition that this task computes."""
     from pyspark import TaskContext
 
@@ -66,7 +66,7 @@ _WRITTEN = pa.schema(
 )
 
 
-def _message(name: str, n_rows: int, numbers: Any) -> Any:
+def _result_batch(name: str, n_rows: int, numbers: Any) -> Any:
     content = None if numbers is None else numbers.tobytes()
     row = {"name": name, "rows": n_rows, "numbers": content}
     return pa.RecordBatch.from_pylist([row], schema=_WRITTEN)
@@ -104,7 +104,7 @@ class FilesTask:
     def __call__(self, batches: Any) -> Iterator[Any]:
         for batch in batches:
             for tile in np.asarray(batch.column(0)).tolist():
-                yield _message(*run_task(self._plan, self._output, False, tile))
+                yield _result_batch(*run_task(self._plan, self._output, False, tile))
 
 
 class _RowsTask:
@@ -115,7 +115,7 @@ class _RowsTask:
         self._task, self._output = task, output
 
     def __call__(self, batches: Any) -> Iterator[Any]:
-        yield _message(*self._output.write(_part(), self._task(batches)), None)
+        yield _result_batch(*self._output.write(_partition_number(), self._task(batches)), None)
 
 
 def write_rows(df: Any, task: Any, struct: Any, path: str, overwrite: bool) -> int:
@@ -172,7 +172,7 @@ class _RowsWriter(DataSourceArrowWriter):  # type: ignore[misc, unused-ignore]
                 columns = [c.cast(f.type) for c, f in zip(batch.columns, schema)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-        return _Written(self._output.write(_part(), batches())[0])
+        return _Written(self._output.write(_partition_number(), batches())[0])
 
     def commit(self, messages: Any) -> None:
         self._output.commit([message.name for message in messages if message is not None])

@@ -31,7 +31,7 @@ def _table_of_shapes(array: Any, crs: str | None, which: str) -> Any:
     try:
         column = pa.array(shapely.to_wkb(array), pa.binary())
     except TypeError as error:
-        raise _sides.no_geometry(array, which) or error from None
+        raise _sides.error_of_no_geometry(array, which) or error from None
     return pa.table([column], schema=pa.schema([field]))
 
 
@@ -47,7 +47,7 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
-def _wkb_of(column: Any) -> tuple[Any, int]:
+def _iso_wkb_of(column: Any) -> tuple[Any, int]:
     """Returns (a column of texts or WKB as ISO WKB, its SRID or 0)"""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     made, kind, srid = _core.iso_wkb(*array.__arrow_c_array__())
@@ -122,12 +122,12 @@ class TableSide:
         if _sides.is_geodataframe(side):
             geometry = geometry.name
             side = pa.table(side.to_arrow(index=keeps))
-            side = self._keep_index(side, names, settings)
+            side = self._record_index_columns(side, names, settings)
         elif (shapes := _sides.shapely_array(side)) is not None:
             side = _table_of_shapes(shapes, _crs.read_from_side(side), which)
         elif keeps:
             side = pa.Table.from_pandas(side, preserve_index=True)
-            side = self._keep_index(side, names, settings)
+            side = self._record_index_columns(side, names, settings)
         elif isinstance(side, tuple) and len(side) == 2:
             x, y = _column_of_numbers(side[0]), _column_of_numbers(side[1])
             _sides.check_length(y, len(x), "y", "x")
@@ -179,7 +179,7 @@ class TableSide:
         settings[f"{which}_crs"] = crs
         return self
 
-    def _keep_index(self, table: Any, names: list[Any], settings: dict[str, Any]) -> Any:
+    def _record_index_columns(self, table: Any, names: list[Any], settings: dict[str, Any]) -> Any:
         """Records which columns of the table are the index of the frame, and adds them
         to left_select. names: the names of the levels of the index. Returns the table;
         its levels named "" have the names that pandas gives to levels without a name,
@@ -238,14 +238,14 @@ class TableSide:
         marked = (pa.RecordBatch.from_arrays(b.columns, schema=self._schema) for b in reader)
         return pa.RecordBatchReader.from_batches(self._schema, marked)
 
-    def moved(self, settings: dict[str, Any]) -> Any:
+    def read_transformed(self, settings: dict[str, Any]) -> Any:
         """Returns a table of all rows, transformed to the CRS left_crs by pyproj."""
         target = settings["left_crs"]
         table = self.reader().read_all()
         i = self.field_of_geometry()
         given = self.crs(settings["right_crs"])
         if i >= 0 and not _is_native(table.schema.field(i)):
-            wkb, srid = _wkb_of(table.column(i))
+            wkb, srid = _iso_wkb_of(table.column(i))
             field = pa.field(self._schema.field(i).name, wkb.type, metadata=wkb_metadata(None))
             table = table.set_column(i, field, wkb)
             given = given or (f"EPSG:{srid}" if srid else None)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._errors import UnsupportedError
-from ._pairs import PREDICATES, pad, pairs
+from ._pairs import PREDICATES, pad_unpaired_rows, pairs
 from ._sides import is_points, shapely_array
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _filter_attributes(
     return left, right
 
 
-def _query(
+def _query_pairs(
     left_df: Any,
     right_df: Any,
     predicate: str | None,
@@ -81,7 +81,7 @@ def _query(
     )
 
 
-def _nearest(
+def _nearest_pairs(
     left_df: Any,
     right_df: Any,
     max_distance: float | str | None,
@@ -136,7 +136,7 @@ def _nearest(
     return (left, right), distance if return_distance else None
 
 
-def _adjust(
+def _add_unpaired_rows(
     indices: Any, distances: Any, n_rows: int, how: str, predicate: Any
 ) -> tuple[Any, Any]:
     """Adds the rows without a pair, with -1 as the other row number.  The
@@ -149,7 +149,7 @@ def _adjust(
         order = np.lexsort((other, keep))
         keep, other = keep[order], other[order]
         distances = distances[order] if distances is not None else None
-    keep, other, distances = pad(keep, n_rows, other, distances)
+    keep, other, distances = pad_unpaired_rows(keep, n_rows, other, distances)
     return ((keep, other) if how == "left" else (other, keep)), distances
 
 
@@ -164,7 +164,7 @@ def _join_frames(
 ) -> tuple[Any, Any]:
     # The rows without a pair are added first, so the left join becomes an inner join.
     if how == "left":
-        indices, distances = _adjust(indices, distances, len(left_df), how, None)
+        indices, distances = _add_unpaired_rows(indices, distances, len(left_df), how, None)
         how = "inner"
     joined, distances = _frames._frame_join(
         left_df, right_df, indices, distances, how, *names, **more
@@ -195,7 +195,7 @@ def sjoin(
     _frames._basic_checks(
         left_df, right_df, how, lsuffix, rsuffix, on_attribute=on_attribute
     )
-    indices = _query(
+    indices = _query_pairs(
         left_df,
         right_df,
         predicate,
@@ -248,7 +248,7 @@ def sjoin_nearest(
     if metric == "planar" and not isinstance(max_distance, str):
         left_df.geometry.values.check_geographic_crs(stacklevel=1)
         right_df.geometry.values.check_geographic_crs(stacklevel=1)
-    indices, distances = _nearest(
+    indices, distances = _nearest_pairs(
         left_df,
         right_df,
         max_distance,
@@ -285,9 +285,9 @@ def enable() -> _Enabled:
     """Makes geopandas.sjoin(), sjoin_nearest() and the methods of these names use this
     package, in all threads.  This lasts until disable(), or until the end of the block
     in "with ogrjoin.geopandas.enable(): ..."."""
-    _frames._geom_predicate_query = _query
-    _frames._nearest_query = _nearest
-    _frames._adjust_indexers = _adjust
+    _frames._geom_predicate_query = _query_pairs
+    _frames._nearest_query = _nearest_pairs
+    _frames._adjust_indexers = _add_unpaired_rows
     return _Enabled()
 
 

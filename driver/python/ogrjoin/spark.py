@@ -61,7 +61,7 @@ class _Frame(NamedTuple):
     number: str | None  # the column of FIDs, if there is one
 
 
-def _kind(field: Any) -> str:
+def _geometry_kind(field: Any) -> str:
     """Returns the kind of a column: "spark" or "sedona" for their geometry
     types, "binary", or "" for all other columns."""
     name = type(field.dataType).__name__
@@ -80,7 +80,7 @@ def _column_of(df: Any, which: str, options: dict[str, Any]) -> str | None:
         return None
     if given is not None:
         return str(given)
-    kinds: dict[str, str] = {field.name: _kind(field) for field in df.schema.fields}
+    kinds: dict[str, str] = {field.name: _geometry_kind(field) for field in df.schema.fields}
     typed = [name for name, kind in kinds.items() if kind in ("spark", "sedona")]
     if len(typed) == 1:
         return typed[0]
@@ -98,13 +98,13 @@ def _arrow_schema(df: Any) -> Any:
     return to_arrow_schema(df.schema)
 
 
-def _frame(df: Any, which: str, options: dict[str, Any]) -> _Frame:
+def _prepare_side(df: Any, which: str, options: dict[str, Any]) -> _Frame:
     from pyspark.sql import functions as F
 
     column = _column_of(df, which, options)
     crs = _crs.as_text(options.get(f"{which}_crs"))
     for field in df.schema.fields:
-        kind = _kind(field)
+        kind = _geometry_kind(field)
         if kind == "spark" and field.name == column and crs is None:
             srid = getattr(field.dataType, "srid", 0)
             crs = f"EPSG:{srid}" if srid and srid > 0 else None
@@ -122,7 +122,7 @@ def _frame(df: Any, which: str, options: dict[str, Any]) -> _Frame:
     return _Frame(df, schema, options.get(f"{which}_fid"))
 
 
-def _sides(left: Any, right: Any, options: dict[str, Any]) -> tuple[_Frame, _Frame, TileJoin]:
+def _prepare_sides(left: Any, right: Any, options: dict[str, Any]) -> tuple[_Frame, _Frame, TileJoin]:
     fid = options.pop("fid", None)
     fids = (fid, fid) if fid is None or isinstance(fid, str) else fid
     for which, name in zip(("left", "right"), fids):
@@ -130,7 +130,7 @@ def _sides(left: Any, right: Any, options: dict[str, Any]) -> tuple[_Frame, _Fra
             options[f"{which}_fid"] = name
     options.setdefault("threads", 1)
     options.setdefault("batch_rows", _BATCH_ROWS)
-    sides = _frame(left, "left", options), _frame(right, "right", options)
+    sides = _prepare_side(left, "left", options), _prepare_side(right, "right", options)
     job = TileJoin(sides[0].schema, sides[1].schema, options)
     job.gpus_of_task = task_gpus
     return *sides, job
@@ -160,7 +160,7 @@ class _Numbered(NamedTuple):
         return int(self.df.count()) if self.n_rows is None else self.n_rows
 
 
-def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
+def _add_row_column(frame: _Frame, which: str, checks: bool) -> _Numbered:
     """Adds the column ROW. It is the FID, or the number of the row in the Parquet files
     in the order of their paths. With checks, the FIDs are checked. which is "left" or
     "right", for errors."""
@@ -201,7 +201,7 @@ def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
 def _numbered_join_side(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
     """Returns the numbered join side, with the columns of job.right_rows. With checks,
     its FIDs are checked."""
-    df, n_rows = _numbered(frame, "right", checks)
+    df, n_rows = _add_row_column(frame, "right", checks)
     return _Numbered(df.drop(ROW) if job.right_fid is not None else df, n_rows)
 
 
@@ -214,13 +214,13 @@ def _cast_batch(batch: Any, schema: Any) -> Any:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _table(batches: Any, schema: Any) -> Any:
+def _as_table(batches: Any, schema: Any) -> Any:
     return pa.Table.from_batches([_cast_batch(batch, schema) for batch in batches], schema=schema)
 
 
-def _collected(df: Any, schema: Any) -> Any:
+def _collect_table(df: Any, schema: Any) -> Any:
     """Collects a DataFrame on the driver as an Arrow table, in no particular order."""
-    return _table(df.toArrow().to_batches(), schema)
+    return _as_table(df.toArrow().to_batches(), schema)
 
 
 def _sampled(df: Any, n: int, n_rows: int) -> Any:
@@ -246,7 +246,7 @@ def task_gpus() -> int:
     return sum(1 << int(number) for number in set(addresses) if number.isdigit())
 
 
-def _take_broadcast(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
+def _hold_broadcast_side(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
     held = digest, task_gpus()
     if held not in _held:
         _held.clear()  # frees the last side before the next is read
@@ -287,7 +287,7 @@ class _Places:
         return pa.array(place)
 
 
-def _counted(batches: Any, job: TileJoin) -> Iterator[Any]:
+def _as_input_rows(batches: Any, job: TileJoin) -> Iterator[Any]:
     """Yields the batches of a task as input rows.  Adds row numbers if they
     have none."""
     first = 0
@@ -305,8 +305,8 @@ class _BroadcastTask:
         self._schema, self._ordered = schema, ordered
 
     def __call__(self, batches: Any) -> Iterator[Any]:
-        held = _take_broadcast(self._job, self._digest, self._content)
-        left = pa.RecordBatchReader.from_batches(self._job.left_rows, _counted(batches, self._job))
+        held = _hold_broadcast_side(self._job, self._digest, self._content)
+        left = pa.RecordBatchReader.from_batches(self._job.left_rows, _as_input_rows(batches, self._job))
         places = _Places() if self._ordered else None
         for rows in held.joined(left):
             yield _make_batch(self._job, rows, self._schema, places)
@@ -321,8 +321,8 @@ class _SumTask:
 
     def __call__(self, batches: Any) -> Iterator[Any]:
         job = self._sums.exchanged
-        held = _take_broadcast(self._sums, self._digest, self._content)
-        rows = pa.RecordBatchReader.from_batches(job.left_rows, _counted(batches, job))
+        held = _hold_broadcast_side(self._sums, self._digest, self._content)
+        rows = pa.RecordBatchReader.from_batches(job.left_rows, _as_input_rows(batches, job))
         yield self._sums.partial(held.joined(rows), held.numbers)
 
 
@@ -334,7 +334,7 @@ class _MergeTask:
         self._sums = sums
 
     def __call__(self, batches: Any) -> Iterator[Any]:
-        table = _table(batches, self._sums.schema)
+        table = _as_table(batches, self._sums.schema)
         if len(table):
             yield from self._sums.merged(table).to_batches()
 
@@ -374,7 +374,7 @@ class _ReachTask:
     def __call__(self, batches: Any) -> Iterator[Any]:
         n = len(self._tiles) + 1
         boxes, counts = np.full((n, 4), np.nan), np.zeros(n, dtype=np.int64)
-        for table in _gathered(batches, self.job.left_rows):
+        for table in _gather_tables(batches, self.job.left_rows):
             tile, reach = self.assign(table)
             counts += np.bincount(tile, minlength=n)
             both = np.concatenate((np.arange(n), tile))
@@ -385,7 +385,7 @@ class _ReachTask:
         yield pa.RecordBatch.from_arrays(columns, names=[_TILE, "a", "b", "c", "d", "n"])
 
 
-def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
+def _gather_tables(batches: Any, schema: Any) -> Iterator[Any]:
     """Collects batches into tables of about _BATCH_ROWS rows.  The tables have
     those columns of the schema that the batches have."""
     kept: list[Any] = []
@@ -420,7 +420,7 @@ class _OwnerTask:
 
     def __call__(self, batches: Any) -> Iterator[Any]:
         block = _block_numbers()
-        for table in _gathered(batches, self._reach.job.left_rows):
+        for table in _gather_tables(batches, self._reach.job.left_rows):
             tile = self._place[self._reach.assign(table)[0]]
             yield from _blocks.pieces(table, np.arange(len(table)), tile, 1, ROW, block)
 
@@ -434,7 +434,7 @@ class _CopyTask:
 
     def __call__(self, batches: Any) -> Iterator[Any]:
         block = _block_numbers()
-        for table in _gathered(batches, self._job.right_rows):
+        for table in _gather_tables(batches, self._job.right_rows):
             boxes = self._job.right_boxes(table)
             row, tile = tiles_of_rows(boxes, self._reach, self._job.metric, 1)
             yield from _blocks.pieces(table, row, tile, 0, self._job.right_number, block)
@@ -503,7 +503,7 @@ class _UnmatchedTask:
         self._job, self._schema, self._ordered = job, schema, ordered
 
     def __call__(self, batches: Any) -> Iterator[Any]:
-        for table in _gathered(batches, self._job.right_rows):
+        for table in _gather_tables(batches, self._job.right_rows):
             numbers = table.column(self._job.right_number).combine_chunks()
             at = 0
             for rows in self._job.unmatched(table):
@@ -527,7 +527,7 @@ class _Result(NamedTuple):
     is_ordered: bool  # schema has ROW and _PLACE, by which rows are sorted
 
 
-def _result(job: TileJoin, is_ordered: bool) -> _Result:
+def _result_schema(job: TileJoin, is_ordered: bool) -> _Result:
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     from . import _spark_output
@@ -538,7 +538,7 @@ def _result(job: TileJoin, is_ordered: bool) -> _Result:
     struct = from_arrow_schema(pa.schema([f.remove_metadata() for f in schema]))
     for field, of_arrow in zip(struct.fields, schema):
         if extension_of(of_arrow):
-            field.metadata = _spark_output.marked(of_arrow, field.name == job.geometry)
+            field.metadata = _spark_output.metadata_for_spark(of_arrow, field.name == job.geometry)
     return _Result(struct, to_arrow_schema(struct), is_ordered)
 
 
@@ -594,10 +594,10 @@ def _plan_tiles(
         n_tiles = max(min(cores, 1 + n_left // 10_000), -(-n_left // _TILE_ROWS))
     places = pa.schema([field for field in job.left if field.name in job.reach_columns])
     sample = _sampled(left.select(*_quoted(places.names)), _SAMPLE, n_left).toArrow()
-    tree = Tiles(job.left_boxes(_table(sample.to_batches(), places)), n_tiles, job.metric)
+    tree = Tiles(job.left_boxes(_as_table(sample.to_batches(), places)), n_tiles, job.metric)
     near = None
     if job.is_unbounded:
-        near = _collected(_sampled(right, _NEAR_SAMPLE, rights.counted()), job.right_rows)
+        near = _collect_table(_sampled(right, _NEAR_SAMPLE, rights.counted()), job.right_rows)
     task = _ReachTask(job, tree, near)
     needed = left if job.is_unbounded else left.select(*_quoted([*job.reach_columns, ROW]))
     parts = needed.mapInArrow(task, _ReachTask.schema).toArrow()
@@ -644,16 +644,16 @@ class _Join(NamedTuple):
         return self.df.mapInArrow(self.task, self.struct)
 
 
-def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> _Join:
-    digest, sent = _send(right, job)
+def _plan_broadcast_join(left: Any, right: Any, job: TileJoin, result: _Result) -> _Join:
+    digest, sent = _broadcast_join_side(right, job)
     task = _BroadcastTask(job, digest, sent, result.schema, result.is_ordered)
     return _Join(left, task, result.struct)
 
 
-def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
+def _broadcast_join_side(right: Any, job: TileJoin) -> tuple[str, Any]:
     """Sends the join side of a job to all executors.  Returns (its digest, a
     function that returns the side)."""
-    table = _collected(right, job.right_rows)
+    table = _collect_table(right, job.right_rows)
     table = table.sort_by(job.right_number).combine_chunks()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -664,19 +664,19 @@ def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
     return digest, _broadcast(right.sparkSession, content)
 
 
-def _sums_way(left: Any, right: Any, sums: ZoneSums, result: _Result) -> _Join:
+def _plan_sums_join(left: Any, right: Any, sums: ZoneSums, result: _Result) -> _Join:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     struct = from_arrow_schema(sums.schema)
     partial = right.select(*_quoted(sums.exchanged.left.names)).mapInArrow(
-        _SumTask(sums, *_send(left, sums.exchanged)), struct
+        _SumTask(sums, *_broadcast_join_side(left, sums.exchanged)), struct
     )
     merged = partial.repartition(ZONE).mapInArrow(_MergeTask(sums), struct)
     beside = left.join(merged, left[ROW] == merged[ZONE], "left")
     return _Join(beside, _ZoneTask(sums, result.schema, result.is_ordered), result.struct)
 
 
-def _shuffle_way(
+def _plan_shuffle_join(
     left: Any, right: Any, job: TileJoin, result: _Result, tiled: _Tiled, task_memory: int
 ) -> _Join:
     rows = _shuffled(left, right, job, tiled)
@@ -684,11 +684,11 @@ def _shuffle_way(
     return _Join(rows, task, result.struct)
 
 
-def _bytes_of(df: Any, schema: Any, n: int) -> int:
+def _estimate_bytes(df: Any, schema: Any, n: int) -> int:
     """Estimates the bytes of n rows as an Arrow table, from a sample."""
     if n == 0:
         return 0
-    some = _table(_sampled(df, 2_000, n).limit(4_000).toArrow().to_batches(), schema)
+    some = _as_table(_sampled(df, 2_000, n).limit(4_000).toArrow().to_batches(), schema)
     return int(some.nbytes / max(1, len(some)) * n)
 
 
@@ -713,7 +713,7 @@ def _check_way(way: Way | None, job: TileJoin) -> ZoneSums | None:
     return sums
 
 
-def _choose(
+def _choose_way(
     way: Way | None,
     sums: ZoneSums | None,
     left: Any,
@@ -726,9 +726,9 @@ def _choose(
     if way is not None:
         return _Chosen(way, sums)
 
-    n_bytes = _bytes_of(rights.df, job.right_rows, rights.counted()) * MEMORY_OF_BYTES
+    n_bytes = _estimate_bytes(rights.df, job.right_rows, rights.counted()) * MEMORY_OF_BYTES
     if sums is not None:  # the smaller side is sent
-        n_zones = _bytes_of(left, job.left, left.count()) * MEMORY_OF_BYTES
+        n_zones = _estimate_bytes(left, job.left, left.count()) * MEMORY_OF_BYTES
         if n_zones <= min(n_bytes, join_memory):
             return _Chosen("sums", sums)
     return _Chosen("broadcast" if n_bytes <= join_memory else "shuffle", None)
@@ -778,31 +778,31 @@ def join(
     if order not in (None, "input"):
         raise InvalidError(f'order is "input" or None, not {order!r}')
     options["op"] = op
-    mine, theirs, job = _sides(left, right, options)
+    mine, theirs, job = _prepare_sides(left, right, options)
     is_ordered = order == "input"
-    result = _result(job, is_ordered)
+    result = _result_schema(job, is_ordered)
     sums = _check_way(way, job)
     rights = _numbered_join_side(theirs, job, check_fid)
-    chosen = _choose(way, sums, mine.df, rights, job, join_memory)
+    chosen = _choose_way(way, sums, mine.df, rights, job, join_memory)
     lefts = _Numbered(mine.df, None)
     if chosen.way != "broadcast" or is_ordered or _needs_left_numbers(options):
-        lefts = _numbered(mine, "left", check_fid)
+        lefts = _add_row_column(mine, "left", check_fid)
     tiled: _Tiled | None = None
     if chosen.way == "shuffle":
         tiled = _plan_tiles(lefts, rights, job, tiles)
 
     def joined(job: TileJoin, result: _Result) -> _Join:
         if chosen.sums is not None:
-            return _sums_way(lefts.df, rights.df, chosen.sums, result)
+            return _plan_sums_join(lefts.df, rights.df, chosen.sums, result)
         if tiled is None:
-            return _broadcast_way(lefts.df, rights.df, job, result)
-        return _shuffle_way(lefts.df, rights.df, job, result, tiled, task_memory)
+            return _plan_broadcast_join(lefts.df, rights.df, job, result)
+        return _plan_shuffle_join(lefts.df, rights.df, job, result, tiled, task_memory)
 
     made = joined(job, result)
     rows = made.rows()
     if job.how in ("right", "full"):
         pairs = job.of_pairs()
-        numbers = joined(pairs, _result(pairs, False)).rows().select(pairs.fid_name).distinct()
+        numbers = joined(pairs, _result_schema(pairs, False)).rows().select(pairs.fid_name).distinct()
         number = _quoted([job.right_number])[0]
         rest = rights.df.join(
             numbers, rights.df[number] == numbers[pairs.fid_name], "left_anti"
@@ -832,20 +832,20 @@ def explain(
     options["op"] = op
     if isinstance(left, str):
         return explain_files(left, right, tiles=tiles, **options)
-    mine, theirs, job = _sides(left, right, options)
+    mine, theirs, job = _prepare_sides(left, right, options)
     sums = _check_way(way, job)
     rights = _numbered_join_side(theirs, job, False)
-    chosen = _choose(way, sums, mine.df, rights, job, join_memory).way
+    chosen = _choose_way(way, sums, mine.df, rights, job, join_memory).way
     n_left, n_right = mine.df.count(), rights.counted()
-    n_bytes = _bytes_of(rights.df, job.right_rows, n_right)
+    n_bytes = _estimate_bytes(rights.df, job.right_rows, n_right)
     rows = (n_left, n_right)
     if chosen == "sums":
-        n_bytes = _bytes_of(mine.df, job.left, n_left)
+        n_bytes = _estimate_bytes(mine.df, job.left, n_left)
         return Explanation("sums", 1, rows, 1.0, n_bytes * MEMORY_OF_BYTES, (0, 0))
     if chosen == "broadcast":
         return Explanation("broadcast", 1, rows, 1.0, n_bytes * MEMORY_OF_BYTES, (0, 0))
-    tiled = _plan_tiles(_numbered(mine, "left", False), rights, job, tiles)
-    some = _table(_sampled(rights.df, _SAMPLE, n_right).toArrow().to_batches(), job.right_rows)
+    tiled = _plan_tiles(_add_row_column(mine, "left", False), rights, job, tiles)
+    some = _as_table(_sampled(rights.df, _SAMPLE, n_right).toArrow().to_batches(), job.right_rows)
     _, tile = tiles_of_rows(job.right_boxes(some), tiled.reach, job.metric)
     share = np.bincount(tile, minlength=len(tiled.reach)) / max(1, len(some))
     most = int(share.max(initial=0) * n_bytes) * MEMORY_OF_BYTES
@@ -867,9 +867,9 @@ def validate(
     and agg are ignored: all pairs of op are compared.  Row numbers of a
     difference count within its tile."""
     options["op"] = op
-    mine, theirs, job = _sides(left, right, options)
+    mine, theirs, job = _prepare_sides(left, right, options)
     rights = _numbered_join_side(theirs, job, False)
-    lefts = _numbered(mine, "left", False)
+    lefts = _add_row_column(mine, "left", False)
     n_left = lefts.counted()
     if tiles is None:
         tiles = max(1, min(int(2 / max(sample, 1e-9)), n_left // 100))

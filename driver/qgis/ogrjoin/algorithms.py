@@ -144,7 +144,7 @@ NUMBERS = (
 OTHERS = (QVariant.String, QVariant.Date, QVariant.DateTime, QVariant.Time)
 
 
-def suits(function, field):
+def can_aggregate(function, field):
     """Returns True if the function can aggregate the field; lists, binaries
     and maps cannot be aggregated."""
     if field.type() in NUMBERS:
@@ -221,7 +221,7 @@ class JoinByLocationSummary(JoinAlgorithm):
             if names is not None and field.name() not in names:
                 continue
             for function in functions:
-                if suits(function, field):
+                if can_aggregate(function, field):
                     found.append(aggregate(function, field.name()))
         if names and len(found) == 1:
             raise QgsProcessingException(
@@ -517,11 +517,11 @@ class ConflateLayers(OgrjoinAlgorithm):
         for output, name, _ in self.LAYERS:
             results[output] = f"{path}|layername={name}"
             if self.parameterAsBoolean(parameters, "LOAD", context):
-                load(context, results[output], name, output)
+                load_into_project(context, results[output], name, output)
         return results
 
 
-def load(context, path, name, output):
+def load_into_project(context, path, name, output):
     """If there is a current project, makes QGIS load the layer into it when the
     algorithm has ended."""
     if context.project() is not None:
@@ -551,7 +551,7 @@ class ValidateJoin(OgrjoinAlgorithm):
 
     PARAMETERS = (
         *shared.OPERATION,
-        shared.by_name("REFERENCE", "Compare with", list(REFERENCES), USUAL),
+        shared.choice_by_name("REFERENCE", "Compare with", list(REFERENCES), USUAL),
         shared.flag("FAIL", "Fail where rows differ", part=None, default=True),
         shared.METRIC,
         *shared.RUNNING,
@@ -664,7 +664,7 @@ class SaveLiveLayer(OgrjoinAlgorithm):
             return {}
         if is_loaded:
             name = os.path.splitext(os.path.basename(path))[0]
-            load(context, path, name, "LAYER")
+            load_into_project(context, path, name, "LAYER")
         return {"OUTPUT": path, "LAYER": path}
 
 

@@ -25,7 +25,7 @@ PATIENCE_S = 5.0  # after this, an interrupted command is killed; it normally en
 # --- the command and its tables --------------------------------------------
 
 
-def _configured():
+def _configured_command_path():
     """Returns the command that the setting or the environment variable names,
     or None."""
     try:
@@ -39,7 +39,7 @@ def _configured():
 
 def find_command():
     """Returns the command's path and "", or None and an instruction."""
-    name = _configured()
+    name = _configured_command_path()
     path = shutil.which(os.path.expanduser(name or "ogrjoin"))
     if path is not None:
         return path, ""
@@ -61,11 +61,11 @@ def words_after(option):
     missing. After "--parameters" these are the lines of the table of join
     parameters."""
     path = find_command()[0]
-    return _complete(path, option) if path is not None else ()
+    return _run_completion(path, option) if path is not None else ()
 
 
 @functools.lru_cache(maxsize=None)
-def _complete(path, option):
+def _run_completion(path, option):
     try:
         done = subprocess.run(
             [path, "--complete", option],
@@ -140,13 +140,13 @@ class Messages:
     def take(self, piece):
         *lines, self.rest = (self.rest + piece).split(b"\n")
         for line in lines:
-            self.say(line)
+            self.report_line(line)
 
     def finish(self):
-        self.say(self.rest)
+        self.report_line(self.rest)
         self.rest = b""
 
-    def say(self, line):
+    def report_line(self, line):
         text = line.decode("utf-8", "replace").strip()
         if not text:
             return
@@ -167,7 +167,7 @@ class Messages:
 # --- running ---------------------------------------------------------------
 
 
-def _pass_on(stream, reader, pieces):
+def _queue_stream_output(stream, reader, pieces):
     """Reads stream until its end, in a thread of its own. Puts (reader, bytes)
     into the queue for each piece, and (reader, None) at the end."""
     while True:
@@ -177,14 +177,14 @@ def _pass_on(stream, reader, pieces):
             return
 
 
-def _follow(process, readers, feedback):
+def _pass_output_to_readers(process, readers, feedback):
     """Passes the process's output to the readers until the process closes its
     streams. The readers run on this thread, the only one that may use the
     feedback."""
     pieces = queue.Queue()
     for stream, reader in readers:
         threading.Thread(
-            target=_pass_on, args=(stream, reader, pieces), daemon=True
+            target=_queue_stream_output, args=(stream, reader, pieces), daemon=True
         ).start()
     n_open, killed_at = len(readers), None
     while n_open > 0:
@@ -234,7 +234,7 @@ def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
                 (process.stdout, Progress(feedback, span)),
                 (process.stderr, messages),
             )
-            _follow(process, readers, feedback)
+            _pass_output_to_readers(process, readers, feedback)
         except BaseException:  # the process must not outlive this function
             process.kill()
             raise

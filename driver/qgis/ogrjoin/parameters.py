@@ -214,7 +214,7 @@ def choice(name, title, choices, words=None, part=None, is_advanced=False):
     )
 
 
-def by_name(name, title, choices, usual, **how):
+def choice_by_name(name, title, choices, usual, **how):
     """Makes a choice that is stored by name, since indices may change with the
     command."""
     kind = QgsProcessingParameterEnum
@@ -416,7 +416,7 @@ def operation_words(algorithm, parameters, context):
     return words + distance_words(algorithm, parameters, "MAX_DISTANCE", context)
 
 
-def of_join(name, arguments, ops, about):
+def join_parameter_row(name, arguments, ops, about):
     """Makes the row of a parameter of some joins from the command's table."""
     choices = arguments.split("|")
     is_choice = len(choices) > 1
@@ -432,13 +432,13 @@ def of_join(name, arguments, ops, about):
     if not is_choice:
         return text(name.upper(), title)._replace(part=JOIN, words=words)
     how = {"part": JOIN, "words": words, "is_advanced": True}
-    return by_name(name.upper(), title, choices, choices[0], **how)
+    return choice_by_name(name.upper(), title, choices, choices[0], **how)
 
 
-def of_joins():
+def join_parameter_rows():
     """Makes the rows of join parameters that OPERATION does not cover."""
     table = (line.split("\t") for line in command.words_after("--parameters"))
-    return [of_join(*row) for row in table if row[0] not in ("k", "max_distance", "metric")]
+    return [join_parameter_row(*row) for row in table if row[0] not in ("k", "max_distance", "metric")]
 
 
 # Choice of the join, and the two layers.
@@ -450,7 +450,7 @@ OPERATION = (
     distance(
         "MAX_DISTANCE", "Maximum distance (nearest, within a distance)", True, None
     ),
-    of_joins,
+    join_parameter_rows,
 )
 
 
@@ -484,14 +484,14 @@ SIMILARITY = row(
 )
 
 
-def of_table(name, title, option):
+def choice_from_command(name, title, option):
     """Makes an option whose choices come from the command. The first choice is
     the default."""
 
     def choices():
         return command.words_after(option)
 
-    return by_name(
+    return choice_by_name(
         name,
         title,
         choices,
@@ -503,8 +503,8 @@ def of_table(name, title, option):
 
 
 OF_TEXTS = (
-    of_table("TOKENS", "Pieces of a text", "-tokens"),
-    of_table("MEASURE", "Measure of similarity", "-measure"),
+    choice_from_command("TOKENS", "Pieces of a text", "-tokens"),
+    choice_from_command("MEASURE", "Measure of similarity", "-measure"),
 )
 
 
@@ -626,7 +626,7 @@ def extra_words(algorithm, parameters, context):
 # The advanced parameters of every algorithm.
 RUNNING = (
     choice("INVALID", "Invalid polygons", INVALID, invalid_words, RUN, True),
-    by_name(
+    choice_by_name(
         "BACKEND",
         "Backend",
         backends,

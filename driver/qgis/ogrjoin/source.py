@@ -45,9 +45,9 @@ class Side:
         # Name of the field with the FID, which is no field for the command.
         self.fid_field = None
         self.why_copied = ""
-        self._look(algorithm, parameters, name, context)
+        self._inspect_layer(algorithm, parameters, name, context)
 
-    def _look(self, algorithm, parameters, name, context):
+    def _inspect_layer(self, algorithm, parameters, name, context):
         layer = _find_layer(algorithm, parameters, name, context)
         if layer is None:
             self.why_copied = "it is not a layer"

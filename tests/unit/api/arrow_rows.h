@@ -239,16 +239,16 @@ static inline void flatten_row(const struct arrow_rows *rows, int row,
             oj_flat_buf_add_point(buf, fid, rows->x[v], rows->y[v], NULL));
         return;
     }
-    rows_must(oj_flat_buf_begin(buf, fid, NULL));
+    rows_must(oj_flat_buf_begin_feature(buf, fid, NULL));
     for (int64_t p = first; p < end; p++)
     {
-        rows_must(oj_flat_buf_part(buf, rows->kind, NULL));
+        rows_must(oj_flat_buf_begin_part(buf, rows->kind, NULL));
         for (int64_t r = rows->ring[p]; r < rows->ring[p + 1]; r++)
         {
             double *x, *y;
             int64_t n = rows->vertex[r + 1] - rows->vertex[r];
-            rows_must(oj_flat_buf_ring(buf, NULL));
-            rows_must(oj_flat_buf_vertices(buf, n, &x, &y, NULL));
+            rows_must(oj_flat_buf_begin_ring(buf, NULL));
+            rows_must(oj_flat_buf_add_vertices(buf, n, &x, &y, NULL));
             for (int64_t k = 0; k < n; k++)
             {
                 x[k] = rows->x[rows->vertex[r] + k];
@@ -256,7 +256,7 @@ static inline void flatten_row(const struct arrow_rows *rows, int row,
             }
         }
     }
-    rows_must(oj_flat_buf_end(buf, NULL));
+    rows_must(oj_flat_buf_end_feature(buf, NULL));
 }
 
 static inline void put_view(uint8_t *view, const uint8_t *bytes, int32_t n,

@@ -105,7 +105,7 @@ static void read_features(const struct arrow_rows *rows,
                       "%s", err.message);
         ck_assert_ptr_null(array.release);
     }
-    ck_assert_int_eq(arrow_features_end(out, 2, NULL, &err), OJ_OK);
+    ck_assert_int_eq(arrow_features_make_layer(out, 2, NULL, &err), OJ_OK);
 }
 
 static void compare_features(struct arrow_rows *rows,

@@ -15,8 +15,8 @@
 static void add_ring(struct oj_flat_buf *buf, int64_t n, double start)
 {
     double *x, *y;
-    ck_assert_int_eq(oj_flat_buf_ring(buf, NULL), OJ_OK);
-    ck_assert_int_eq(oj_flat_buf_vertices(buf, n, &x, &y, NULL), OJ_OK);
+    ck_assert_int_eq(oj_flat_buf_begin_ring(buf, NULL), OJ_OK);
+    ck_assert_int_eq(oj_flat_buf_add_vertices(buf, n, &x, &y, NULL), OJ_OK);
     for (int64_t i = 0; i < n; i++)
     {
         x[i] = start + (double)i;
@@ -26,12 +26,12 @@ static void add_ring(struct oj_flat_buf *buf, int64_t n, double start)
 
 static void begin(struct oj_flat_buf *buf, int64_t fid)
 {
-    ck_assert_int_eq(oj_flat_buf_begin(buf, fid, NULL), OJ_OK);
+    ck_assert_int_eq(oj_flat_buf_begin_feature(buf, fid, NULL), OJ_OK);
 }
 
 static void part(struct oj_flat_buf *buf, enum oj_part_kind kind)
 {
-    ck_assert_int_eq(oj_flat_buf_part(buf, kind, NULL), OJ_OK);
+    ck_assert_int_eq(oj_flat_buf_begin_part(buf, kind, NULL), OJ_OK);
 }
 
 static void end(struct oj_flat_buf *buf)
@@ -39,7 +39,7 @@ static void end(struct oj_flat_buf *buf)
     struct oj_flat flat;
     struct oj_error err;
     oj_status status;
-    ck_assert_int_eq(oj_flat_buf_end(buf, NULL), OJ_OK);
+    ck_assert_int_eq(oj_flat_buf_end_feature(buf, NULL), OJ_OK);
     flat = oj_flat_buf_view(buf);
     status = oj_flat_check(&flat, &err);
     ck_assert_msg(status == OJ_OK, "%s", err.message);
@@ -131,12 +131,12 @@ TEST(unit_drop_restores)
 {
     LAYER buf = {0};
     struct oj_flat flat;
-    oj_flat_buf_drop(&buf);
+    oj_flat_buf_drop_feature(&buf);
     point(&buf, 1, 1, 2);
     begin(&buf, 2);
     part(&buf, OJ_PART_POLYGON);
     add_ring(&buf, 5, 10);
-    oj_flat_buf_drop(&buf);
+    oj_flat_buf_drop_feature(&buf);
     begin(&buf, 3);
     part(&buf, OJ_PART_LINE);
     add_ring(&buf, 2, 20);
@@ -166,8 +166,8 @@ TEST(degenerate_empty_members_and_open_rings)
     part(&buf, OJ_PART_LINE);
     add_ring(&buf, 0, 1);
     part(&buf, OJ_PART_POINT);
-    ck_assert_int_eq(oj_flat_buf_ring(&buf, NULL), OJ_OK);
-    ck_assert_int_eq(oj_flat_buf_vertices(&buf, 1, &x, &y, NULL), OJ_OK);
+    ck_assert_int_eq(oj_flat_buf_begin_ring(&buf, NULL), OJ_OK);
+    ck_assert_int_eq(oj_flat_buf_add_vertices(&buf, 1, &x, &y, NULL), OJ_OK);
     *x = *y = NAN;
     part(&buf, OJ_PART_LINE);
     add_ring(&buf, 2, 30); /* lines are not closed */
@@ -210,8 +210,9 @@ TEST(degenerate_not_finite_takes_the_feature)
         part(&buf, OJ_PART_POLYGON);
         add_ring(&buf, 5, 1);
         part(&buf, i & 1 ? OJ_PART_POINT : OJ_PART_LINE);
-        ck_assert_int_eq(oj_flat_buf_ring(&buf, NULL), OJ_OK);
-        ck_assert_int_eq(oj_flat_buf_vertices(&buf, 1, &x, &y, NULL), OJ_OK);
+        ck_assert_int_eq(oj_flat_buf_begin_ring(&buf, NULL), OJ_OK);
+        ck_assert_int_eq(oj_flat_buf_add_vertices(&buf, 1, &x, &y, NULL),
+                         OJ_OK);
         *x = i & 1 ? 1.0 : bad[i / 2];
         *y = i & 1 ? bad[i / 2] : 1.0;
         end(&buf);
@@ -332,9 +333,10 @@ TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
             {
                 int64_t m = kind == OJ_PART_POINT ? 1 : rand() % 6;
                 double *to_x, *to_y;
-                ck_assert_int_eq(oj_flat_buf_ring(&buf, NULL), OJ_OK);
+                ck_assert_int_eq(oj_flat_buf_begin_ring(&buf, NULL), OJ_OK);
                 ck_assert_int_eq(
-                    oj_flat_buf_vertices(&buf, m, &to_x, &to_y, NULL), OJ_OK);
+                    oj_flat_buf_add_vertices(&buf, m, &to_x, &to_y, NULL),
+                    OJ_OK);
                 stays = stays && (r > 0 || m > 0);
                 for (int64_t i = 0; i < m; i++)
                 {
@@ -353,9 +355,9 @@ TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
         {
             double *to_x, *to_y;
             part(&buf, OJ_PART_LINE);
-            ck_assert_int_eq(oj_flat_buf_ring(&buf, NULL), OJ_OK);
-            ck_assert_int_eq(oj_flat_buf_vertices(&buf, 1, &to_x, &to_y, NULL),
-                             OJ_OK);
+            ck_assert_int_eq(oj_flat_buf_begin_ring(&buf, NULL), OJ_OK);
+            ck_assert_int_eq(
+                oj_flat_buf_add_vertices(&buf, 1, &to_x, &to_y, NULL), OJ_OK);
             *to_x = 0;
             *to_y = INFINITY;
             n = n_before;
@@ -432,19 +434,19 @@ static oj_status build_features(struct oj_flat_buf *buf, struct oj_error *err)
     for (int i = 0; i < 40; i++)
         OJ_TRY(oj_flat_buf_add_point(buf, i, i, i, err));
     OJ_TRY(oj_flat_buf_add_null(buf, 40, err));
-    OJ_TRY(oj_flat_buf_begin(buf, 41, err));
+    OJ_TRY(oj_flat_buf_begin_feature(buf, 41, err));
     for (int p = 0; p < 40; p++)
     {
-        OJ_TRY(oj_flat_buf_part(buf, OJ_PART_POLYGON, err));
+        OJ_TRY(oj_flat_buf_begin_part(buf, OJ_PART_POLYGON, err));
         for (int r = 0; r < 2; r++)
         {
-            OJ_TRY(oj_flat_buf_ring(buf, err));
-            OJ_TRY(oj_flat_buf_vertices(buf, 3, &x, &y, err));
+            OJ_TRY(oj_flat_buf_begin_ring(buf, err));
+            OJ_TRY(oj_flat_buf_add_vertices(buf, 3, &x, &y, err));
             for (int i = 0; i < 3; i++)
                 x[i] = y[i] = i;
         }
     }
-    OJ_TRY(oj_flat_buf_end(buf, err));
+    OJ_TRY(oj_flat_buf_end_feature(buf, err));
     return oj_flat_buf_add_point(buf, 42, 1, 1, err);
 }
 
@@ -461,7 +463,7 @@ TEST(memory_every_allocation_may_fail)
         if (status != OJ_OK)
         {
             ck_assert_int_eq(status, OJ_ERR_NOMEM);
-            oj_flat_buf_drop(&buf);
+            oj_flat_buf_drop_feature(&buf);
         }
         flat = oj_flat_buf_view(&buf);
         ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);

@@ -36,7 +36,7 @@ static oj_status read_time(const char *format, int64_t time,
     const struct ArrowArray array = {
         .length = 1, .n_buffers = 2, .buffers = buffers};
     const struct ArrowSchema schema = {.format = format, .name = "when"};
-    return oj_arrow_microseconds(&schema, &array, 0, out, err);
+    return oj_arrow_time_as_microseconds(&schema, &array, 0, out, err);
 }
 
 TEST_LOOP(times_that_fit, 0, (int)(sizeof times / sizeof *times))

@@ -390,7 +390,7 @@ static void make_trial(struct take_trial *t)
         struct ArrowArray array;
         make_array(&t->schema, pick(4) == 0 ? 0 : 1 + pick(9), &array);
         must(oj_arrow_check_array(&t->schema, &array, &err));
-        must(oj_arrow_share(&array, &t->shared[i], &err));
+        must(oj_arrow_shared_make(&array, &t->shared[i], &err));
         t->array[i] = oj_arrow_shared_array(t->shared[i]);
     }
     t->places = (struct oj_arrow_places){pick(MOST_TAKEN), t->chunk, t->row};
@@ -413,7 +413,7 @@ static void make_trial(struct take_trial *t)
 static void free_trial(struct take_trial *t)
 {
     for (int i = 0; i < t->n_chunks; i++)
-        oj_arrow_unshare(t->shared[i]);
+        oj_arrow_shared_release(t->shared[i]);
     oj_arrow_schema_release(&t->schema);
 }
 
@@ -525,10 +525,10 @@ TEST(views_keep_what_they_show)
     make_array(&schema, 6, &array);
     value = int_at(array.children[0]->buffers[1], 8,
                    array.children[0]->offset + array.offset + 2);
-    must(oj_arrow_share(&array, &shared, &err));
-    must(oj_arrow_view(shared, oj_arrow_shared_array(shared), 2, 3, &view,
-                       &err));
-    oj_arrow_unshare(shared);
+    must(oj_arrow_shared_make(&array, &shared, &err));
+    must(oj_arrow_array_view_rows(shared, oj_arrow_shared_array(shared), 2, 3,
+                                  &view, &err));
+    oj_arrow_shared_release(shared);
     child = *view.children[0];
     view.children[0]->release = NULL;
     ck_assert_int_eq(int_at(child.buffers[1], 8, child.offset + view.offset),

@@ -99,8 +99,9 @@ TEST(matches_in_lent_arrays)
     double measures[4] = {0};
     oj_status status;
     ck_assert_int_eq(oj_matches_reserve(&matches, 2, 100, 1, &err), OJ_OK);
-    oj_matches_lend(&matches, rows, measures, 4);
-    ck_assert_int_eq(oj_matches_unlend(&(struct oj_matches){0}, &err), OJ_OK);
+    oj_matches_use_lent_arrays(&matches, rows, measures, 4);
+    ck_assert_int_eq(oj_matches_copy_lent_arrays(&(struct oj_matches){0}, &err),
+                     OJ_OK);
     ck_assert_int_eq(oj_matches_reserve(&matches, 2, 4, 1, &err), OJ_OK);
     ck_assert_ptr_eq(matches.join_row, rows);
     for (int i = 0; i < 4; i++)
@@ -120,11 +121,11 @@ TEST(matches_in_lent_arrays)
     ck_assert_ptr_ne(matches.join_row, rows);
     ck_assert_mem_eq(matches.join_row, rows, sizeof rows);
     ck_assert_mem_eq(matches.measure, measures, sizeof measures);
-    oj_matches_lend(&matches, rows, measures, 4);
-    ck_assert_int_eq(oj_matches_unlend(&matches, &err), OJ_OK);
+    oj_matches_use_lent_arrays(&matches, rows, measures, 4);
+    ck_assert_int_eq(oj_matches_copy_lent_arrays(&matches, &err), OJ_OK);
     ck_assert_int_eq(matches.is_lent, 0);
     ck_assert_int_eq(matches.join_row[3], 10);
-    oj_matches_lend(&matches, rows, measures, 4);
+    oj_matches_use_lent_arrays(&matches, rows, measures, 4);
     oj_matches_free(&matches);
     ck_assert_int_eq(rows[3], 10);
 }

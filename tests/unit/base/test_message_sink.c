@@ -30,23 +30,23 @@ TEST(sinks_nest_like_brackets)
     static struct oj_message_list outer, inner;
     struct oj_message_sink a, b;
     char first[64];
-    oj_message_use_list(&outer, &a);
+    oj_message_redirect_to_list(&outer, &a);
     oj_notice("one %d", 1);
     CPLError(CE_Warning, CPLE_AppDefined, "two");
     CPLError(CE_Failure, CPLE_AppDefined, "three");
-    oj_message_use_list(&inner, &b);
+    oj_message_redirect_to_list(&inner, &b);
     oj_warn("four");
     CPLError(CE_Failure, CPLE_AppDefined, "five");
     CPLError(CE_Failure, CPLE_AppDefined, "six");
-    ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 2);
+    ck_assert_int_eq(oj_message_take_errors(first, (int)sizeof first), 2);
     ck_assert_str_eq(first, "five");
-    ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 0);
-    oj_message_end_list();
+    ck_assert_int_eq(oj_message_take_errors(first, (int)sizeof first), 0);
+    oj_message_end_redirection();
     oj_message_print("seven");
     CPLDebug("X", "not heard");
-    ck_assert_int_eq(oj_message_errors(first, (int)sizeof first), 1);
+    ck_assert_int_eq(oj_message_take_errors(first, (int)sizeof first), 1);
     ck_assert_str_eq(first, "three");
-    oj_message_end_list();
+    oj_message_end_redirection();
     check_heard(&outer, "n:one 1|w:two|n:seven|");
     check_heard(&inner, "w:four|");
     /* GDAL's own error handler is active again: the test's lists get no further
@@ -60,9 +60,9 @@ TEST(sinks_nest_like_brackets)
 static void *say_elsewhere(void *user)
 {
     struct oj_message_sink sink;
-    oj_message_use_list(user, &sink);
+    oj_message_redirect_to_list(user, &sink);
     oj_notice("elsewhere");
-    oj_message_end_list();
+    oj_message_end_redirection();
     return NULL;
 }
 
@@ -71,11 +71,11 @@ TEST(threads_have_sinks_of_their_own)
     static struct oj_message_list here, there;
     struct oj_message_sink sink;
     pthread_t thread;
-    oj_message_use_list(&here, &sink);
+    oj_message_redirect_to_list(&here, &sink);
     ck_assert_int_eq(pthread_create(&thread, NULL, say_elsewhere, &there), 0);
     pthread_join(thread, NULL);
     oj_notice("here");
-    oj_message_end_list();
+    oj_message_end_redirection();
     check_heard(&here, "n:here|");
     check_heard(&there, "n:elsewhere|");
 }

@@ -236,8 +236,8 @@ TEST(words_and_what_they_mean)
 TEST(what_is_given)
 {
     struct oj_command c = must_parse("-join_select '' a b c");
-    ck_assert(oj_command_given(&c, "join_select"));
-    ck_assert(!oj_command_given(&c, "join_sql"));
+    ck_assert(oj_command_has_option(&c, "join_select"));
+    ck_assert(!oj_command_has_option(&c, "join_sql"));
     oj_command_free(&c);
 }
 

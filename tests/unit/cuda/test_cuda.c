@@ -450,7 +450,7 @@ TEST(resident)
             job.fid[i] = i; /* FIDs give the order of ties */
         n = job.input.n_features;
         if (!may_stay(&job) ||
-            !module->takes(&job.relation, &job.join, &job.input) || n == 0 ||
+            !module->supports(&job.relation, &job.join, &job.input) || n == 0 ||
             job.join.n_features == 0)
         {
             trial_free(&job);

@@ -213,7 +213,7 @@ static oj_status open_and_join(const char *backend,
         status = oj_join_batch(join, &s->input, out, &error);
     if (status == OJ_OK)
         snprintf(reason, 256, "%s: %s", oj_join_backend(join)->name,
-                 oj_join_reason(join));
+                 oj_join_reason_for_backend(join));
     oj_join_close(join);
     return status;
 }

@@ -291,8 +291,8 @@ static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
                           double size)
 {
     double *px, *py;
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n + 1, &px, &py, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n + 1, &px, &py, &error));
     for (int i = 0; i < n; i++)
     {
         double angle = 6.283185307179586 * i / n;
@@ -480,8 +480,8 @@ TEST(one_polygon)
     random_state = seed = 7;
     begin(&t.join_buf);
     add_part(&t.join_buf, OJ_PART_POLYGON);
-    must(oj_flat_buf_ring(&t.join_buf, &error));
-    must(oj_flat_buf_vertices(&t.join_buf, n + 1, &x, &y, &error));
+    must(oj_flat_buf_begin_ring(&t.join_buf, &error));
+    must(oj_flat_buf_add_vertices(&t.join_buf, n + 1, &x, &y, &error));
     for (int64_t i = 0; i < n; i++)
     {
         double angle = 6.283185307179586 * (double)i / (double)n;

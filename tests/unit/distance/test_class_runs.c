@@ -29,7 +29,7 @@ static int64_t n_pairs, n_of_references;
 
 static int cannot_run(int way)
 {
-    return way == ELLIPSOID && !oj_geodesic_is_built();
+    return way == ELLIPSOID && !oj_geodesic_is_available();
 }
 
 /* --- a trial -------------------------------------------------------------- */

@@ -30,8 +30,8 @@ static void add_round(struct oj_flat_buf *buf, double x, double y,
     double *xs, *ys;
     begin(buf);
     add_part(buf, OJ_PART_POLYGON);
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n + 1, &xs, &ys, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n + 1, &xs, &ys, &error));
     for (int64_t i = 0; i <= n; i++)
     {
         double angle = 2.0 * PI * (double)(i % n) / (double)n;

@@ -432,7 +432,7 @@ static void check_layers(int kind)
         if (*d == NULL)
             *d = plain_matrix(&t.input, &t.join, t.relation.distance_to);
         if (kinds[kind].engine != NULL &&
-            kinds[kind].engine->takes(&t.relation, &t.join, &t.input))
+            kinds[kind].engine->supports(&t.relation, &t.join, &t.input))
         {
             n_of_engine++;
             join_with_engine(kinds[kind].engine, &t, 1 + pick(3), &m);

@@ -18,7 +18,7 @@ static void join_near_points(const struct oj_relation *relation,
 {
     const struct join_trial t = {
         .join = *join, .input = *input, .relation = *relation};
-    ck_assert(oj_cpu_near_points.takes(relation, join, input));
+    ck_assert(oj_cpu_near_points.supports(relation, join, input));
     trial_answer(&t, "cpu", n_threads, out);
 }
 

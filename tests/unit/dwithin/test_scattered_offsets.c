@@ -31,7 +31,7 @@ static void record_lists(struct oj_scattered_offsets *offsets, int64_t *offset,
         oj_scattered_offsets_record(offsets, pick(n_threads), at, 3 * at + 1,
                                     at % 5);
     }
-    oj_scattered_offsets_end(offsets);
+    oj_scattered_offsets_write_all(offsets);
 }
 
 static void check_lists(const int64_t *offset, int64_t n_rows, int left_out)

@@ -163,7 +163,7 @@ static void add_at_place(struct oj_flat_buf *buf, enum place_kind kind, int n)
             add_point(buf, 3, 4);
             continue;
         }
-        must(oj_flat_buf_begin(buf, i, &error));
+        must(oj_flat_buf_begin_feature(buf, i, &error));
         add_part(buf, OJ_PART_POLYGON);
         add_ring(buf, 5, shell);
         if (kind == FRAMES)

@@ -123,7 +123,8 @@ static char last_reason[512];
 
 static void assert_reason_has(const struct oj_join *join, const char *text)
 {
-    snprintf(last_reason, sizeof last_reason, "%s", oj_join_reason(join));
+    snprintf(last_reason, sizeof last_reason, "%s",
+             oj_join_reason_for_backend(join));
     ck_assert_msg(strstr(last_reason, text) != NULL, "\"%s\" has no \"%s\"",
                   last_reason, text);
 }
@@ -630,7 +631,7 @@ TEST(small_jobs)
     join = open_join(NULL, 1000, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
     same_as_cpu(join, &points);
-    ck_assert_str_ne(oj_join_reason(join), "");
+    ck_assert_str_ne(oj_join_reason_for_backend(join), "");
     oj_join_close(join);
     join = open_join(NULL, 0, 0, OJ_OK);
     same_as_cpu(join, &points);
@@ -749,7 +750,7 @@ TEST(started_device)
     set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 1000000);
     assert_backend(join, "cpu", estimate);
-    at = strstr(oj_join_reason(join), "threads, ");
+    at = strstr(oj_join_reason_for_backend(join), "threads, ");
     ck_assert_ptr_nonnull(at);
     before = atof(at + strlen("threads, "));
     oj_join_close(join);
@@ -758,7 +759,7 @@ TEST(started_device)
     oj_join_close(join);
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 1000000);
     assert_backend(join, "cuda", estimate);
-    at = strstr(oj_join_reason(join), "threads, ");
+    at = strstr(oj_join_reason_for_backend(join), "threads, ");
     ck_assert_ptr_nonnull(at);
     after = atof(at + strlen("threads, "));
     ck_assert(after < 0.5 * before);

@@ -174,7 +174,7 @@ static void join_row(struct oj_geos_pairs *pairs, const struct join_trial *t,
     if (t->relation.op == OJ_OP_NEAREST)
     {
         oj_ranking_finish(ranking);
-        must(oj_answers_add(answers, row, ranking, &error));
+        must(oj_answers_add_ranking(answers, row, ranking, &error));
         is_undecided &= ranking->n < ranking->k ||
                         refused_at <= ranking->list[ranking->k - 1].distance;
     }
@@ -406,7 +406,7 @@ static void add_huge(struct oj_flat_buf *buf, int64_t fid)
     double xy[8];
     for (int i = 0; i < 8; i++)
         xy[i] = 0x1p490 * values[pick(12)]; /* coordinates up to 0.998e150 */
-    must(oj_flat_buf_begin(buf, fid, &error));
+    must(oj_flat_buf_begin_feature(buf, fid, &error));
     add_part(buf, kind == 0   ? OJ_PART_POINT
                   : kind == 1 ? OJ_PART_LINE
                               : OJ_PART_POLYGON);

@@ -31,15 +31,15 @@ static void add_feature(struct oj_flat_buf *buf, unsigned kind, int64_t fid)
         must(oj_flat_buf_add_box(buf, fid, x, y, x + w, y + h, &error));
     else
     {
-        must(oj_flat_buf_begin(buf, fid, &error));
-        must(oj_flat_buf_part(buf, OJ_PART_LINE, &error));
-        must(oj_flat_buf_ring(buf, &error));
-        must(oj_flat_buf_vertices(buf, 2, &xs, &ys, &error));
+        must(oj_flat_buf_begin_feature(buf, fid, &error));
+        must(oj_flat_buf_begin_part(buf, OJ_PART_LINE, &error));
+        must(oj_flat_buf_begin_ring(buf, &error));
+        must(oj_flat_buf_add_vertices(buf, 2, &xs, &ys, &error));
         xs[0] = x;
         ys[0] = y;
         xs[1] = x + w;
         ys[1] = y + h;
-        must(oj_flat_buf_end(buf, &error));
+        must(oj_flat_buf_end_feature(buf, &error));
     }
 }
 

@@ -30,7 +30,7 @@ static void add_changed_vertex(struct oj_flat_buf *buf, double x, double y,
     double *to_x, *to_y;
     for (int i = change->repeat ? pick(3) : 0; i >= 0; i--)
     {
-        must(oj_flat_buf_vertices(buf, 1, &to_x, &to_y, &error));
+        must(oj_flat_buf_add_vertices(buf, 1, &to_x, &to_y, &error));
         *to_x = ldexp((change->turn ? y : x) + change->by_x, change->exponent);
         *to_y = ldexp((change->turn ? x : y) + change->by_y, change->exponent);
     }
@@ -42,7 +42,7 @@ static void add_changed_ring(struct oj_flat_buf *buf,
 {
     struct change one = *change;
     int64_t n = end - first, start = 0;
-    must(oj_flat_buf_ring(buf, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
     if (kind == OJ_PART_POINT)
         one.repeat = 0;
     if (kind == OJ_PART_POLYGON)
@@ -63,26 +63,26 @@ static void add_changed(struct oj_flat_buf *buf, const struct oj_flat *flat,
 {
     if (oj_flat_is_points(flat))
     {
-        must(oj_flat_buf_begin(buf, 1, &error));
+        must(oj_flat_buf_begin_feature(buf, 1, &error));
         if (!isnan(flat->x[0]))
         {
-            must(oj_flat_buf_part(buf, OJ_PART_POINT, &error));
+            must(oj_flat_buf_begin_part(buf, OJ_PART_POINT, &error));
             add_changed_ring(buf, flat, 0, 1, OJ_PART_POINT, change);
         }
-        must(oj_flat_buf_end(buf, &error));
+        must(oj_flat_buf_end_feature(buf, &error));
         return;
     }
-    must(oj_flat_buf_begin(buf, 1, &error));
+    must(oj_flat_buf_begin_feature(buf, 1, &error));
     for (int64_t p = 0; p < flat->n_parts; p++)
     {
-        must(oj_flat_buf_part(buf, flat->part_kind[p], &error));
+        must(oj_flat_buf_begin_part(buf, flat->part_kind[p], &error));
         for (int64_t r = flat->ring_offset[p]; r < flat->ring_offset[p + 1];
              r++)
             add_changed_ring(buf, flat, flat->vertex_offset[r],
                              flat->vertex_offset[r + 1], flat->part_kind[p],
                              change);
     }
-    must(oj_flat_buf_end(buf, &error));
+    must(oj_flat_buf_end_feature(buf, &error));
 }
 
 /* --- matrices ------------------------------------------------------------- */

@@ -67,7 +67,7 @@ TEST_LOOP(unit_guard_refuses_commits, 0, 2)
     ck_assert_ptr_nonnull(connection);
     ck_assert(!oj_sqlite_connection_in_transaction(connection));
     ck_assert(oj_sqlite_connection_run(connection, "BEGIN"));
-    oj_sqlite_connection_guard(connection, &guard);
+    oj_sqlite_connection_guard_commits(connection, &guard);
     ck_assert(oj_sqlite_connection_in_transaction(connection));
     ck_assert(oj_sqlite_connection_run(connection, delete_one));
 
@@ -154,7 +154,7 @@ TEST_LOOP(unit_commit_after_a_rollback, 0, 3)
     GDALDatasetH dataset;
     GDALClose(make_database("GPKG", "gpkg"));
     dataset = open_database("gpkg", GDAL_OF_UPDATE);
-    oj_message_use_list(&list, &sink);
+    oj_message_redirect_to_list(&list, &sink);
     ck_assert_int_eq(oj_transaction_begin(dataset, "a.gpkg", &err), OJ_OK);
     ck_assert(
         oj_sqlite_connection_run(oj_sqlite_connection_of(dataset), "ROLLBACK"));
@@ -164,8 +164,8 @@ TEST_LOOP(unit_commit_after_a_rollback, 0, 3)
     if (_i == 2)
         CPLError(CE_Failure, CPLE_FileIO, "disk I/O error");
     ck_assert_int_eq(oj_transaction_commit(dataset, "a.gpkg", &err), OJ_ERR_IO);
-    oj_transaction_drop(dataset);
-    oj_message_end_list();
+    oj_transaction_roll_back(dataset);
+    oj_message_end_redirection();
     ck_assert_ptr_nonnull(
         strstr(err.message, "cannot commit to a.gpkg: SQLite has rolled the "
                             "transaction back"));

@@ -118,8 +118,8 @@ static inline oj_status take(int key_number, int state, struct maker *maker,
                              int *is_mine, struct oj_error *err)
 {
     struct oj_join_key key = make_key(key_number, state);
-    oj_status status = oj_join_cache_take(NULL, &key, make_side, maker, cancel,
-                                          use, is_mine, err);
+    oj_status status = oj_join_cache_find_or_build(NULL, &key, make_side, maker,
+                                                   cancel, use, is_mine, err);
     oj_join_key_free(&key);
     return status;
 }

@@ -203,17 +203,20 @@ TEST(words_of_selects)
     ck_assert(oj_sql_select_may_vary("\"random\"() > 0"));
     ck_assert(oj_sql_select_may_vary("random/**/() > 0"));
     ck_assert(oj_sql_select_may_vary("ogr_layer_Extent('x')"));
-    ck_assert(!oj_sql_select_may_reach_out("SELECT a.b FROM a", NULL, "GPKG"));
-    ck_assert(!oj_sql_select_may_reach_out("SELECT a.b FROM a", "", "SQLite"));
     ck_assert(
-        oj_sql_select_may_reach_out("SELECT a.b FROM a", "OGRSQL", "GPKG"));
+        !oj_sql_select_may_read_other_files("SELECT a.b FROM a", NULL, "GPKG"));
     ck_assert(
-        oj_sql_select_may_reach_out("SELECT * FROM 'o.shp'.o", NULL, "CSV"));
-    ck_assert(
-        oj_sql_select_may_reach_out("SELECT * FROM a.b", NULL, "FlatGeobuf"));
-    ck_assert(!oj_sql_select_may_reach_out(
+        !oj_sql_select_may_read_other_files("SELECT a.b FROM a", "", "SQLite"));
+    ck_assert(oj_sql_select_may_read_other_files("SELECT a.b FROM a", "OGRSQL",
+                                                 "GPKG"));
+    ck_assert(oj_sql_select_may_read_other_files("SELECT * FROM 'o.shp'.o",
+                                                 NULL, "CSV"));
+    ck_assert(oj_sql_select_may_read_other_files("SELECT * FROM a.b", NULL,
+                                                 "FlatGeobuf"));
+    ck_assert(!oj_sql_select_may_read_other_files(
         "SELECT * FROM a WHERE x < 1.5 OR y > .5", NULL, "CSV"));
-    ck_assert(oj_sql_select_may_reach_out("SELECT * FROM a1.1b", NULL, "CSV"));
+    ck_assert(
+        oj_sql_select_may_read_other_files("SELECT * FROM a1.1b", NULL, "CSV"));
 }
 
 int main(void)

@@ -56,13 +56,13 @@ static oj_status make_line(void *user, struct oj_join_side *side,
     (void)cancel;
     *keep = 1;
     side->buf.keeps_m = *(const int *)user;
-    OJ_TRY(oj_flat_buf_begin(&side->buf, 0, err));
-    OJ_TRY(oj_flat_buf_part(&side->buf, OJ_PART_LINE, err));
-    OJ_TRY(oj_flat_buf_ring(&side->buf, err));
-    OJ_TRY(oj_flat_buf_vertices(&side->buf, N_POINTS, &x, &y, err));
+    OJ_TRY(oj_flat_buf_begin_feature(&side->buf, 0, err));
+    OJ_TRY(oj_flat_buf_begin_part(&side->buf, OJ_PART_LINE, err));
+    OJ_TRY(oj_flat_buf_begin_ring(&side->buf, err));
+    OJ_TRY(oj_flat_buf_add_vertices(&side->buf, N_POINTS, &x, &y, err));
     for (int i = 0; i < N_POINTS; i++)
         x[i] = y[i] = i;
-    OJ_TRY(oj_flat_buf_end(&side->buf, err));
+    OJ_TRY(oj_flat_buf_end_feature(&side->buf, err));
     side->flat = oj_flat_buf_view(&side->buf);
     options.n_threads = 1;
     return oj_join_open(&side->flat, &relation, "cpu", &options, &side->engine,
@@ -79,8 +79,9 @@ TEST(bytes_of_m)
         struct oj_join_use use = {0};
         int is_mine;
         start(NULL);
-        ck_assert_int_eq(oj_join_cache_take(NULL, &key, make_line, &keeps_m,
-                                            NULL, &use, &is_mine, NULL),
+        ck_assert_int_eq(oj_join_cache_find_or_build(NULL, &key, make_line,
+                                                     &keeps_m, NULL, &use,
+                                                     &is_mine, NULL),
                          OJ_OK);
         oj_join_use_end(&use);
         n_bytes[keeps_m] = oj_join_cache_counts().n_bytes;
@@ -122,18 +123,18 @@ TEST(not_kept)
     /* a side without a key is not found in the cache, but a job can be given
      * it */
     maker.keep = 0;
-    ck_assert_int_eq(oj_join_cache_take(NULL, NULL, make_side, &maker, NULL,
-                                        &use, &is_mine, NULL),
+    ck_assert_int_eq(oj_join_cache_find_or_build(NULL, NULL, make_side, &maker,
+                                                 NULL, &use, &is_mine, NULL),
                      OJ_OK);
     ck_assert(is_mine);
     ck_assert_int_eq(n_entries(), 1);
-    ck_assert_int_eq(oj_join_cache_take(&use, NULL, make_side, &maker, NULL,
-                                        &other, &is_mine, NULL),
+    ck_assert_int_eq(oj_join_cache_find_or_build(&use, NULL, make_side, &maker,
+                                                 NULL, &other, &is_mine, NULL),
                      OJ_OK);
     ck_assert(!is_mine);
     oj_join_use_end(&use);
-    ck_assert_int_eq(oj_join_cache_take(&use, NULL, make_side, &maker, NULL,
-                                        &use, &is_mine, NULL),
+    ck_assert_int_eq(oj_join_cache_find_or_build(&use, NULL, make_side, &maker,
+                                                 NULL, &use, &is_mine, NULL),
                      OJ_OK);
     ck_assert(is_mine);
     oj_join_use_end(&use);
@@ -173,10 +174,11 @@ TEST(without_memory)
         struct oj_error error = {OJ_OK, ""};
         int is_mine;
         oj_alloc_fail_at(n);
-        status = oj_join_cache_take(NULL, &key, make_side, &maker, NULL, &use,
-                                    &is_mine, &error);
+        status = oj_join_cache_find_or_build(NULL, &key, make_side, &maker,
+                                             NULL, &use, &is_mine, &error);
         if (status == OJ_OK)
-            status = oj_join_use_batch(&use, &answer.view, &matches, &error);
+            status =
+                oj_join_use_join_batch(&use, &answer.view, &matches, &error);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status != OJ_OK)

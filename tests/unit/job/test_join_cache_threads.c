@@ -78,8 +78,8 @@ static void *join_in_rounds(void *user)
         }
         for (int i = 0; i < n_batches; i++)
         {
-            if (oj_join_use_batch(&use, &w->answer->view, &matches, NULL) !=
-                    OJ_OK ||
+            if (oj_join_use_join_batch(&use, &w->answer->view, &matches,
+                                       NULL) != OJ_OK ||
                 !same_answer(w->answer, key, &matches))
                 w->n_wrong++;
         }
@@ -286,7 +286,7 @@ static void *join_for_long(void *user)
     while (w->status == OJ_OK)
     {
         __atomic_store_n(&w->is_mine, 1, __ATOMIC_RELAXED);
-        w->status = oj_join_use_batch(&w->use, &view, &matches, &w->error);
+        w->status = oj_join_use_join_batch(&w->use, &view, &matches, &w->error);
         __atomic_fetch_add(&w->n_rounds, 1, __ATOMIC_RELAXED);
     }
     return NULL;
@@ -317,7 +317,8 @@ TEST(stopped_batch)
         for (int i = 0; i < 2; i++)
         {
             ck_assert_int_eq(
-                oj_join_use_batch(&other, &answer.view, &matches, NULL), OJ_OK);
+                oj_join_use_join_batch(&other, &answer.view, &matches, NULL),
+                OJ_OK);
             ck_assert(same_answer(&answer, 0, &matches));
         }
         n_tries++;
@@ -331,8 +332,8 @@ TEST(stopped_batch)
     ck_assert_int_eq(worker.status, OJ_ERR_CANCELLED);
     /* the batch was cancelled while it ran, not while it waited */
     ck_assert_str_ne(worker.error.message, "interrupted while waiting");
-    ck_assert_int_eq(oj_join_use_batch(&other, &answer.view, &matches, NULL),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_join_use_join_batch(&other, &answer.view, &matches, NULL), OJ_OK);
     ck_assert(same_answer(&answer, 0, &matches));
     oj_join_use_end(&worker.use);
     oj_join_use_end(&other);

@@ -263,7 +263,7 @@ static struct result run_command(const struct random_layers_trial *t,
     snprintf(output, sizeof output, "%s.fgb", backends[backend]);
     VSIUnlink(path_of(output));
     messages.n = messages.n_reported = 0;
-    oj_message_use_list(&messages, &sink);
+    oj_message_redirect_to_list(&messages, &sink);
     result.status = oj_words_split(line, &word, &n, &error);
     if (result.status == OJ_OK)
         result.status =
@@ -272,7 +272,7 @@ static struct result run_command(const struct random_layers_trial *t,
         result.status = oj_run(&command, &result.exit_code, &error);
     if (result.status != OJ_OK)
         oj_notice("%s", error.message);
-    oj_message_end_list();
+    oj_message_end_redirection();
     oj_command_free(&command);
     oj_free(word);
     if (result.status == OJ_OK)

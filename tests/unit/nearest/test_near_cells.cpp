@@ -6,7 +6,7 @@
 #include "../random_numbers.h"
 #include "../run_tests.h"
 
-#include "../../../cuda/joins/nearest/cuda_near_cell_split_math.cuh"
+#include "../../../cuda/joins/nearest/cuda_segment_cells_bounds.cuh"
 
 static double pick_number(void)
 {

@@ -158,7 +158,7 @@ static void check_after_move(const struct join_trial *t, struct oj_join *join,
     MATCHES ours = {0}, truth = {0};
     moved.join = m->flat;
     trial_truth(&moved, &truth);
-    must(oj_join_move(join, &m->flat, m->n, m->feature, &error));
+    must(oj_join_move_points(join, &m->flat, m->n, m->feature, &error));
     must(oj_join_batch(join, &t->input, &ours, &error));
     same_matches(backend, &ours, &truth);
 }
@@ -218,7 +218,7 @@ TEST(no_moves)
         struct oj_join *join = trial_open(&t, others[i], &options);
         MATCHES before = {0}, after = {0};
         must(oj_join_batch(join, &t.input, &before, &error));
-        ck_assert_int_eq(oj_join_move(join, &t.input, 1, &first, &error),
+        ck_assert_int_eq(oj_join_move_points(join, &t.input, 1, &first, &error),
                          OJ_ERR_UNSUPPORTED);
         ck_assert_ptr_nonnull(strstr(error.message, others[i]));
         must(oj_join_batch(join, &t.input, &after, &error));
@@ -380,7 +380,7 @@ TEST_LOOP(moves_without_memory, 0, N_EXACT)
     {
         struct oj_join *join = trial_open(&t, backends[_i], &options);
         oj_alloc_fail_at(n);
-        status = oj_join_move(join, &m.flat, m.n, m.feature, &error);
+        status = oj_join_move_points(join, &m.flat, m.n, m.feature, &error);
         oj_alloc_fail_at(0);
         expect(status == OJ_OK || status == OJ_ERR_NOMEM, "%s: %s",
                backends[_i], error.message);

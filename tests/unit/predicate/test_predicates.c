@@ -39,7 +39,7 @@ static oj_status run_family(const struct oj_relation *relation,
     struct oj_index *index = NULL;
     struct oj_stats stats = {0};
     oj_status status;
-    ck_assert(oj_cpu_predicate.takes(relation, join_side, input));
+    ck_assert(oj_cpu_predicate.supports(relation, join_side, input));
     status = oj_index_make(&oj_cpu_predicate,
                            &(struct oj_index_args){.join_side = join_side,
                                                    .relation = *relation,

@@ -93,13 +93,13 @@ TEST(what_is_written)
 TEST(facts_that_matter)
 {
     ck_assert_int_ne(
-        oj_lane_facts_that_matter(GDALGetDriverByName("FlatGeobuf")) &
+        oj_lane_facts_of_driver(GDALGetDriverByName("FlatGeobuf")) &
             OJ_LANE_SOLE_LAYER,
         0);
-    ck_assert_int_eq(oj_lane_facts_that_matter(GDALGetDriverByName("GPKG")) &
+    ck_assert_int_eq(oj_lane_facts_of_driver(GDALGetDriverByName("GPKG")) &
                          OJ_LANE_SOLE_LAYER,
                      0);
-    ck_assert_int_eq(oj_lane_facts_that_matter(NULL), OJ_LANE_SOUND_STREAM);
+    ck_assert_int_eq(oj_lane_facts_of_driver(NULL), OJ_LANE_SOUND_STREAM);
 }
 
 /* OGRJOIN_LANES=NO switches off the lanes of file formats, but not the lane for

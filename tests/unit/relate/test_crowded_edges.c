@@ -39,7 +39,7 @@ static void add_boxes(struct oj_flat_buf *buf, enum layout layout, int n,
                       double x, double y)
 {
     const int side = (int)ceil(sqrt((double)n));
-    must(oj_flat_buf_begin(buf, buf->n_features, &error));
+    must(oj_flat_buf_begin_feature(buf, buf->n_features, &error));
     if (layout == HOLES)
     {
         add_part(buf, OJ_PART_POLYGON);
@@ -67,7 +67,7 @@ static void add_boxes(struct oj_flat_buf *buf, enum layout layout, int n,
             add_part(buf, OJ_PART_POLYGON);
         add_box_ring(buf, x + u, y + v, 2.0, 2.0);
     }
-    must(oj_flat_buf_end(buf, &error));
+    must(oj_flat_buf_end_feature(buf, &error));
 }
 
 static struct oj_matrix matrix_of(const struct oj_flat *flat, int64_t i,
@@ -143,10 +143,10 @@ static void add_comb(struct oj_flat_buf *buf, int size)
     }
     corner(&c, &lattice, 2 * TEETH, -1);
     corner(&c, &lattice, 0, -1);
-    must(oj_flat_buf_begin(buf, buf->n_features, &error));
+    must(oj_flat_buf_begin_feature(buf, buf->n_features, &error));
     add_part(buf, OJ_PART_POLYGON);
     add_ring(buf, c.n, c.xy);
-    must(oj_flat_buf_end(buf, &error));
+    must(oj_flat_buf_end_feature(buf, &error));
 }
 
 static int64_t n_compared;

@@ -145,9 +145,9 @@ static enum oj_location even_odd(const struct oj_flat *flat, int64_t feature,
                                  double x, double y)
 {
     const int64_t *part = flat->part_offset + feature;
-    return oj_rings_locate_all(x, y, flat->x, flat->y, flat->vertex_offset,
-                               flat->ring_offset[part[0]],
-                               flat->ring_offset[part[1]]);
+    return oj_rings_locate_by_even_odd(
+        x, y, flat->x, flat->y, flat->vertex_offset, flat->ring_offset[part[0]],
+        flat->ring_offset[part[1]]);
 }
 
 /* --- which features have overlapping parts -------------------------------- */

@@ -117,8 +117,8 @@ static void check_pair(const struct oj_flat *a, int64_t i,
         relation.op = (enum oj_op)op;
         must(oj_shapes_relate(&relation, &s, valid_s, &t, valid_t, NULL,
                               scratch, &ours, &error));
-        if (oj_matrix_decides_pair(&ours, &relation) ==
-            oj_matrix_decides_pair(&truth, &relation))
+        if (oj_matrix_satisfies_relation(&ours, &relation) ==
+            oj_matrix_satisfies_relation(&truth, &relation))
             continue;
         print_feature(a, i);
         print_feature(b, j);

@@ -48,7 +48,7 @@ static void check_matrix(const struct oj_flat *a, int64_t i,
     if (!is_valid_and_simple(&s) || !is_valid_and_simple(&t))
         return;
     n_pairs++;
-    must(oj_borders_find(&s, &t, scratch, &error));
+    must(oj_borders_find_contacts(&s, &t, scratch, &error));
     if (!oj_borders_relate(scratch, &ours))
         return;
     truth = exact_matrix(a, i, b, j);

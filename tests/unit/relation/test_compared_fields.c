@@ -251,7 +251,7 @@ TEST(unit_similar_ends)
                  {"a\"b,c\"d", 3},
                  {"a=\"b,c", 6}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_int_eq(oj_similar_end(cases[i].list) - cases[i].list,
+        ck_assert_int_eq(oj_similar_fields_end(cases[i].list) - cases[i].list,
                          (long)cases[i].end);
 }
 

@@ -168,7 +168,7 @@ TEST(property_joins_by_predicate_hold_for_some_matrices)
         for (int n = 0; n < N_MATRICES; n++)
         {
             struct oj_matrix matrix = matrix_number(n);
-            int holds = oj_matrix_decides_pair(&matrix, &relation);
+            int holds = oj_matrix_satisfies_relation(&matrix, &relation);
             n_pairs += holds;
             ck_assert_msg(!holds || have_contact(&matrix) ||
                               !oj_relation_needs_contact(&relation),
@@ -194,8 +194,8 @@ TEST(property_exchanged_joins_hold_for_exchanged_matrices)
         {
             struct oj_matrix matrix = matrix_number(n);
             struct oj_matrix exchanged = matrix_transpose(&matrix);
-            ck_assert_msg(oj_matrix_decides_pair(&matrix, &relation) ==
-                              oj_matrix_decides_pair(&exchanged, &other),
+            ck_assert_msg(oj_matrix_satisfies_relation(&matrix, &relation) ==
+                              oj_matrix_satisfies_relation(&exchanged, &other),
                           "%s: its exchanged join differs for %s",
                           oj_op_get(relation.op)->name, matrix.at);
         }

@@ -31,8 +31,8 @@ static void add_ring_of_places(struct oj_flat_buf *buf, int n)
 {
     const int first = pick(n), is_reversed = one_in(2);
     double *x, *y;
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n + 1, &x, &y, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n + 1, &x, &y, &error));
     for (int i = 0; i <= n; i++)
     {
         const int from = (first + i) % n;
@@ -98,7 +98,7 @@ static void add_spiral(struct oj_flat_buf *buf, int n)
 
 static void add_polygon(struct oj_flat_buf *buf)
 {
-    must(oj_flat_buf_part(buf, OJ_PART_POLYGON, &error));
+    must(oj_flat_buf_begin_part(buf, OJ_PART_POLYGON, &error));
 }
 
 /* Adds a polygon with holes, a skyline, a spiral, or a polygon among many
@@ -111,7 +111,7 @@ static void make_large(int shape)
     centre_y = is_far ? -4e6 : 0.0;
     size = one_in(2) ? 1.0 : 1e4;
     oj_flat_buf_clear(&large_buf);
-    must(oj_flat_buf_begin(&large_buf, 0, &error));
+    must(oj_flat_buf_begin_feature(&large_buf, 0, &error));
     add_polygon(&large_buf);
     switch (shape)
     {
@@ -137,7 +137,7 @@ static void make_large(int shape)
             &large_buf, 4 + pick(30), centre_x + size * (1.5 + 0.1 * (i % 10)),
             centre_y + size * 0.1 * (double)(i / 10), size * 0.04, 0.5);
     }
-    must(oj_flat_buf_end(&large_buf, &error));
+    must(oj_flat_buf_end_feature(&large_buf, &error));
 }
 
 /* ---- small features ------------------------------------------------------ */
@@ -160,7 +160,7 @@ static void add_small(const struct oj_flat *large)
     const double by = size * pow(10.0, between(-3.0, -0.5));
     const double x = large->x[v], y = large->y[v];
     double *to_x, *to_y;
-    must(oj_flat_buf_begin(&small_buf, 0, &error));
+    must(oj_flat_buf_begin_feature(&small_buf, 0, &error));
     switch (pick(10))
     {
         case 0:
@@ -188,9 +188,9 @@ static void add_small(const struct oj_flat *large)
             add_box_ring(x - 3.0 * by, y, by, 2.0 * by);
             break;
         case 5:
-            must(oj_flat_buf_part(&small_buf, OJ_PART_LINE, &error));
-            must(oj_flat_buf_ring(&small_buf, &error));
-            must(oj_flat_buf_vertices(&small_buf, 3, &to_x, &to_y, &error));
+            must(oj_flat_buf_begin_part(&small_buf, OJ_PART_LINE, &error));
+            must(oj_flat_buf_begin_ring(&small_buf, &error));
+            must(oj_flat_buf_add_vertices(&small_buf, 3, &to_x, &to_y, &error));
             for (int i = 0; i < 3; i++)
             {
                 to_x[i] = i == 1 ? x : x + between(-by, by);
@@ -200,9 +200,10 @@ static void add_small(const struct oj_flat *large)
         case 6:
             for (int i = 0; i < 2; i++)
             {
-                must(oj_flat_buf_part(&small_buf, OJ_PART_POINT, &error));
-                must(oj_flat_buf_ring(&small_buf, &error));
-                must(oj_flat_buf_vertices(&small_buf, 1, &to_x, &to_y, &error));
+                must(oj_flat_buf_begin_part(&small_buf, OJ_PART_POINT, &error));
+                must(oj_flat_buf_begin_ring(&small_buf, &error));
+                must(oj_flat_buf_add_vertices(&small_buf, 1, &to_x, &to_y,
+                                              &error));
                 *to_x = i ? x : x + between(-by, by);
                 *to_y = i ? y : y + between(-by, by);
             }
@@ -215,7 +216,7 @@ static void add_small(const struct oj_flat *large)
         default:
             add_box_ring(x - by, y - by, 2.0 * by, 2.0 * by);
     }
-    must(oj_flat_buf_end(&small_buf, &error));
+    must(oj_flat_buf_end_feature(&small_buf, &error));
 }
 
 static void make_small(void)
@@ -248,7 +249,8 @@ static void intersect_all(const struct oj_flat *input,
             must(oj_geos_pairs_open(NULL, join_side, 0, &geos, &error));
             oj_geos_pairs_set_input(geos, input);
         }
-        outcome = oj_geos_pairs_add_common(geos, input->n_features > 1 ? i : 0,
+        outcome =
+            oj_geos_pairs_add_intersection(geos, input->n_features > 1 ? i : 0,
                                            input->n_features > 1 ? 0 : i, out);
         if (outcome != OJ_GEOS_YES)
             must(oj_flat_buf_add_null(out, i, &error));
@@ -450,20 +452,20 @@ TEST(large_intersections_take_time_for_near_edges_only)
     size = 1.0;
     oj_flat_buf_clear(&large_buf);
     oj_flat_buf_clear(&small_buf);
-    must(oj_flat_buf_begin(&large_buf, 0, &error));
+    must(oj_flat_buf_begin_feature(&large_buf, 0, &error));
     for (int i = 0; i < 10; i++)
     {
         add_polygon(&large_buf);
         add_wiggly_ring(&large_buf, MOST_VERTICES, 3.0 * i, 0.0, 1.0, 0.99);
     }
-    must(oj_flat_buf_end(&large_buf, &error));
+    must(oj_flat_buf_end_feature(&large_buf, &error));
     large = oj_flat_buf_view(&large_buf);
     for (int i = 0; i < ROWS; i++)
     {
         const int64_t v = pick((int)large.n_vertices);
-        must(oj_flat_buf_begin(&small_buf, 0, &error));
+        must(oj_flat_buf_begin_feature(&small_buf, 0, &error));
         add_box_ring(large.x[v], large.y[v], 1e-3, 1e-3);
-        must(oj_flat_buf_end(&small_buf, &error));
+        must(oj_flat_buf_end_feature(&small_buf, &error));
     }
     small = oj_flat_buf_view(&small_buf);
     begin = clock();

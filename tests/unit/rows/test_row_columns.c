@@ -406,7 +406,8 @@ static void check_names(const char *taken, const char *input,
     char found[sizeof error.message] = "";
     oj_status status;
     set_names(&names, input, computed, join);
-    ck_assert_int_eq(oj_row_columns_take_name(&columns, taken, &error), OJ_OK);
+    ck_assert_int_eq(oj_row_columns_reserve_name(&columns, taken, &error),
+                     OJ_OK);
     status = oj_row_columns_plan(&names.request, &columns, &error);
     for (int64_t i = 0; i < columns.n && status == OJ_OK; i++)
     {
@@ -612,7 +613,7 @@ TEST(memory_columns)
         names.request.computed = computed.column;
         names.request.n_computed = computed.n;
         if (status == OJ_OK)
-            status = oj_row_columns_take_name(&columns, "fid", &error);
+            status = oj_row_columns_reserve_name(&columns, "fid", &error);
         if (status == OJ_OK)
             status = oj_row_columns_plan(&names.request, &columns, &error);
         oj_alloc_fail_at(0);

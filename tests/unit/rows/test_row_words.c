@@ -229,7 +229,8 @@ TEST(unit_what_geometries_need)
         struct oj_pair_request request = {0};
         int is_point = geometry == OJ_WRITE_NEAREST_POINT;
         int is_line = geometry == OJ_WRITE_CONNECTION;
-        oj_row_geometry_request((enum oj_write_geometry)geometry, &request);
+        oj_row_request_geometry_values((enum oj_write_geometry)geometry,
+                                       &request);
         ck_assert_int_eq(request.want[OJ_PAIR_NEAREST_X], is_point || is_line);
         ck_assert_int_eq(request.want[OJ_PAIR_NEAREST_Y], is_point || is_line);
         ck_assert_int_eq(request.want[OJ_PAIR_FROM_X], is_line);

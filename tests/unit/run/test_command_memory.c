@@ -448,14 +448,14 @@ static void run_command(char **words, int n_words, struct answer *a)
     messages.n = messages.n_reported = 0;
     fflush(stdout);
     ck_assert_int_ge(dup2(nowhere, STDOUT_FILENO), 0);
-    oj_message_use_list(&messages, &sink);
+    oj_message_redirect_to_list(&messages, &sink);
     status =
         oj_command_parse(n_words, (const char *const *)words, &command, &error);
     if (status == OJ_OK)
         status = command.write_spec != NULL
                      ? oj_write_spec_run(&command, &error)
                      : oj_run(&command, &exit_code, &error);
-    oj_message_end_list();
+    oj_message_end_redirection();
     fflush(stdout);
     ck_assert_int_ge(dup2(screen, STDOUT_FILENO), 0);
     oj_command_free(&command);

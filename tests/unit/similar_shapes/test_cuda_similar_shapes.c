@@ -60,8 +60,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
     double *x, *y, at_x = scale * pick(40), at_y = scale * pick(40);
     begin(buf);
     add_part(buf, OJ_PART_LINE);
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n, &x, &y, &error));
     for (int64_t i = 0; i < n; i++)
     {
         x[i] = at_x += scale * (unit() - 0.4);

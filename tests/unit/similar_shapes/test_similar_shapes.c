@@ -33,8 +33,8 @@ static double shape_distance(struct oj_geos_pairs *geos,
                              enum oj_distance_kind kind)
 {
     int of_segments = kind != OJ_DISTANCE_HAUSDORFF_POINTS;
-    double there = oj_plain_shapes_directed(f, a, g, b, of_segments);
-    double back = oj_plain_shapes_directed(g, b, f, a, of_segments);
+    double there = oj_plain_shapes_directed_hausdorff(f, a, g, b, of_segments);
+    double back = oj_plain_shapes_directed_hausdorff(g, b, f, a, of_segments);
     double plain = fmax(there, back), d = NAN;
     if (kind == OJ_DISTANCE_DIRECTED_HAUSDORFF)
         return there;
@@ -264,7 +264,7 @@ TEST(densified_on_the_sphere)
     must(oj_densify(&flat, 100e3, 1, &dense, &out, &error));
     for (int64_t v = 0; v + 1 < out.vertex_offset[1]; v++)
     {
-        double step = oj_sphere_metres_of(
+        double step = oj_sphere_metres_of_chord2(
             oj_sphere_chord2(oj_sphere_vector(out.x[v], out.y[v]),
                              oj_sphere_vector(out.x[v + 1], out.y[v + 1])));
         expect(step <= 100e3 + 1e-3 && (v == 0 || fabs(step - last) < 1e-3),
@@ -289,8 +289,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double aside)
     double *x, *y;
     begin(buf);
     add_part(buf, OJ_PART_LINE);
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n, &x, &y, &error));
     for (int64_t i = 0; i < n; i++)
     {
         x[i] = (double)i * 3.0 + unit();
@@ -339,10 +339,10 @@ TEST_LOOP(large, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
             must(oj_plain_shapes_frechet(&t.input, 0, NULL, &t.join, b, NULL,
                                          &d, &error));
         else if (_i != OJ_DISTANCE_DIRECTED_FROM_JOIN)
-            d = oj_plain_shapes_directed(&t.input, 0, &t.join, b,
-                                         _i != OJ_DISTANCE_HAUSDORFF_POINTS);
-        back = oj_plain_shapes_directed(&t.join, b, &t.input, 0,
-                                        _i != OJ_DISTANCE_HAUSDORFF_POINTS);
+            d = oj_plain_shapes_directed_hausdorff(
+                &t.input, 0, &t.join, b, _i != OJ_DISTANCE_HAUSDORFF_POINTS);
+        back = oj_plain_shapes_directed_hausdorff(
+            &t.join, b, &t.input, 0, _i != OJ_DISTANCE_HAUSDORFF_POINTS);
         if (_i != OJ_DISTANCE_DIRECTED_HAUSDORFF && _i != OJ_DISTANCE_FRECHET)
             d = fmax(d, back);
         matrix[b] = d;

@@ -188,7 +188,7 @@ TEST(property_near_points)
                                  t.input.y[row] - t.join.y[f]);
                 int64_t a = text[1].size[row], b = text[0].size[f];
                 int64_t common =
-                    oj_token_sets_common(&text[1], row, &text[0], f);
+                    oj_token_sets_count_common(&text[1], row, &text[0], f);
                 n_pairs +=
                     d <= t.relation.max_distance && common > 0 &&
                     oj_text_is_similar(&t.relation.similar[0], common, a, b);
@@ -210,7 +210,7 @@ TEST(property_near_points)
 /* Both kernels must agree in every bit of their results. */
 TEST(property_planes)
 {
-    oj_token_planes_near *const kernels[] = {oj_token_planes_plain,
+    oj_token_planes_near *const kernels[] = {oj_token_planes_find_near_plain,
                                              oj_token_planes_avx512()};
     uint64_t word[8][200], query[8], near[5];
     uint32_t class[200];

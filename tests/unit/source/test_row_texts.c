@@ -120,8 +120,8 @@ static int64_t count_common_tokens(const struct oj_flat *a, int64_t i,
                                    const struct oj_flat *b, int64_t j,
                                    int condition)
 {
-    return oj_token_sets_common(&a->texts[condition], i, &b->texts[condition],
-                                j);
+    return oj_token_sets_count_common(&a->texts[condition], i,
+                                      &b->texts[condition], j);
 }
 
 /* Both sides use one dictionary, and a second user shares it. */

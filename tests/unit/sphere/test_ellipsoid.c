@@ -18,7 +18,7 @@
 static int is_without_geodesics(void)
 {
     struct oj_geodesic *geodesic = NULL;
-    if (oj_geodesic_is_built())
+    if (oj_geodesic_is_available())
         return 0;
     ck_assert_int_eq(oj_geodesic_open(&wgs84, &geodesic, &error),
                      OJ_ERR_UNSUPPORTED);

@@ -307,8 +307,8 @@ static double *matrix_of_sides(const struct both_sides *s)
         matrix[i] = oj_sphere_box3_is_empty(&s->input.box[i / m]) ||
                             oj_sphere_box3_is_empty(&s->join.box[i % m])
                         ? INFINITY
-                        : oj_ellipsoid_points_find(&s->sides, i / m, i % m,
-                                                   (double)INFINITY)
+                        : oj_ellipsoid_find_nearest_points(
+                              &s->sides, i / m, i % m, (double)INFINITY)
                               .distance;
     return matrix;
 }
@@ -351,7 +351,8 @@ static void check_matrix(const struct both_sides *s, const struct oj_flat *f,
                            of_axis,
                "seed %llu, features %d and %d: %.9f is beyond its bounds",
                (unsigned long long)seed, (int)(i / m), (int)(i % m), matrix[i]);
-        points = oj_ellipsoid_points_find(&s->sides, i / m, i % m, range.most2);
+        points = oj_ellipsoid_find_nearest_points(&s->sides, i / m, i % m,
+                                                  range.most2);
         expect(points.distance == matrix[i],
                "seed %llu, features %d and %d: %.17g by bounds, not %.17g",
                (unsigned long long)seed, (int)(i / m), (int)(i % m),
@@ -723,7 +724,7 @@ TEST_LOOP(out_of_memory, 0, 2)
 
 int main(void)
 {
-    if (!oj_geodesic_is_built())
+    if (!oj_geodesic_is_available())
         return 0; /* test_ellipsoid tests the refusal */
     tests_open("ellipsoid_edges");
     return tests_run();

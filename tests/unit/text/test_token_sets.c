@@ -267,8 +267,8 @@ TEST_LOOP(property_found_sets, 0, 10)
     {
         for (int j = 0; j < N; j++)
         {
-            int64_t o = oj_token_sets_common(&a, i, &b, j);
-            expect(o == oj_token_sets_common(&c, N + i, &c, j) &&
+            int64_t o = oj_token_sets_count_common(&a, i, &b, j);
+            expect(o == oj_token_sets_count_common(&c, N + i, &c, j) &&
                        o <= bound_of(&a, i, &b, j),
                    "rows %d, %d", i, j);
         }
@@ -297,12 +297,12 @@ static int64_t count_pairs(const struct oj_token_sets *a,
         for (int64_t j = is_self ? i + 1 : 0; j < b->n_rows; j++)
         {
             int64_t least =
-                oj_text_least_common(condition, a->size[i], b->size[j]);
+                oj_text_min_common_tokens(condition, a->size[i], b->size[j]);
             int64_t o;
             if (a->size[i] == 0 || b->size[j] == 0 ||
                 bound_of(a, i, b, j) < least)
                 continue;
-            o = oj_token_sets_common(a, i, b, j);
+            o = oj_token_sets_count_common(a, i, b, j);
             n += o >= least;
             if (n_exact != NULL)
                 *n_exact += 16 * o * o == 9 * (int64_t)a->size[i] * b->size[j];
@@ -480,7 +480,7 @@ TEST_LOOP(property_conditions, OJ_TEXT_JACCARD, OJ_TEXT_OVERLAP + 1)
         if (a * k <= 1 << 20 && b * k <= 1 << 20)
             expect(got == oj_text_similarity(measure, o * k, a * k, b * k),
                    "trial %d", i);
-        least = oj_text_least_common(&at, a, b);
+        least = oj_text_min_common_tokens(&at, a, b);
         expect(oj_text_is_similar(&at, o, a, b) == (o >= least), "trial %d", i);
         if (fabs(value - limit) > 1e-14)
             expect((o >= least) == (value > limit), "trial %d", i);

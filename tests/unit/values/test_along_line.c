@@ -53,7 +53,7 @@ TEST(truth_places)
     must(oj_along_side_build(&side, &line.flat, 0, 1, &error));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        const struct oj_along got = oj_along_find(
+        const struct oj_along got = oj_along_measure_point(
             &side, 0, known[i].x, known[i].y, INFINITY, NULL, ALL);
         ck_assert_msg(
             got.along == known[i].along && got.offset == known[i].offset &&
@@ -64,7 +64,8 @@ TEST(truth_places)
             got.segment, got.bearing);
     }
     ck_assert(isnan(
-        oj_along_find(&side, 0, (double)NAN, 0, INFINITY, NULL, ALL).along));
+        oj_along_measure_point(&side, 0, (double)NAN, 0, INFINITY, NULL, ALL)
+            .along));
     oj_along_side_free(&side);
 }
 
@@ -88,14 +89,15 @@ TEST(truth_m_values)
     must(oj_along_side_build(&side, &line.flat, 0, 1, &error));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        const struct oj_along got = oj_along_find(
+        const struct oj_along got = oj_along_measure_point(
             &side, 0, known[i].x, known[i].y, INFINITY, NULL, ALL | OJ_ALONG_M);
         ck_assert_msg(got.m == known[i].m ||
                           (isnan(got.m) && isnan(known[i].m)),
                       "place %d: %g", (int)i, got.m);
         ck_assert(got.percent == 100.0 * (got.along / 12.0));
     }
-    ck_assert(isnan(oj_along_find(&side, 0, 1, 1, INFINITY, NULL, ALL).m));
+    ck_assert(
+        isnan(oj_along_measure_point(&side, 0, 1, 1, INFINITY, NULL, ALL).m));
     oj_along_side_free(&side);
 }
 
@@ -122,7 +124,7 @@ TEST(truth_beyond_the_poles)
     struct oj_along_side side;
     struct oj_along got;
     must(oj_along_side_build(&side, &flat, 1, 1, &error));
-    got = oj_along_find(&side, 1, 11, 0, INFINITY, NULL, ALL);
+    got = oj_along_measure_point(&side, 1, 11, 0, INFINITY, NULL, ALL);
     ck_assert_double_eq_tol(got.percent, 50, 1e-9);
     ck_assert(got.segment == 1);
     oj_along_side_free(&side);
@@ -165,11 +167,12 @@ TEST_LOOP(property_first_of_the_nearest_segments, 0, 40)
             continue;
         for (int bound = 0; bound < 3; bound++)
         {
-            const struct oj_along got = oj_along_find(&side, 0, px, py,
-                                                      bound == 0   ? INFINITY
-                                                      : bound == 1 ? least
-                                                                   : least / 2,
-                                                      NULL, ALL);
+            const struct oj_along got =
+                oj_along_measure_point(&side, 0, px, py,
+                                       bound == 0   ? INFINITY
+                                       : bound == 1 ? least
+                                                    : least / 2,
+                                       NULL, ALL);
             ck_assert(got.segment == (double)(first + 1));
             ck_assert(fabs(got.offset) == least);
         }
@@ -214,7 +217,7 @@ TEST(large_long_line)
         }
         for (int bound = 0; bound < 2; bound++)
         {
-            const struct oj_along got = oj_along_find(
+            const struct oj_along got = oj_along_measure_point(
                 &side, 0, px, py, bound == 0 ? INFINITY : least, NULL, ALL);
             ck_assert(got.segment == (double)(first + 1));
             ck_assert(fabs(got.offset) == least);
@@ -313,13 +316,13 @@ TEST_LOOP(property_blocks_of_pairs, 0, 120)
                 at[k][i] = (double)NAN;
         scale_and_move(x, n, scale, move);
         scale_and_move(y, n, scale, move);
-        oj_along_find_block(&side, n, feature, x, y, NULL, &arrays);
+        oj_along_measure_block(&side, n, feature, x, y, NULL, &arrays);
         for (int64_t i = 0; i < n; i++)
         {
             struct oj_along one = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
             if (feature[i] >= 0)
-                one = oj_along_find(&side, feature[i], x[i], y[i], INFINITY,
-                                    NULL, want);
+                one = oj_along_measure_point(&side, feature[i], x[i], y[i],
+                                             INFINITY, NULL, want);
             got = (struct oj_along){at[0][i], at[1][i], at[2][i], at[3][i],
                                     at[4][i], at[5][i], at[6][i]};
             expect(memcmp(&one, &got, sizeof one) == 0,

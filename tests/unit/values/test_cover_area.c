@@ -21,15 +21,15 @@ enum
 
 static void begin_polygon(struct oj_flat_buf *buf)
 {
-    must(oj_flat_buf_part(buf, OJ_PART_POLYGON, &error));
+    must(oj_flat_buf_begin_part(buf, OJ_PART_POLYGON, &error));
 }
 
 static void append_ring(struct oj_flat_buf *buf, const double *xs,
                         const double *ys, int64_t n)
 {
     double *x, *y;
-    must(oj_flat_buf_ring(buf, &error));
-    must(oj_flat_buf_vertices(buf, n, &x, &y, &error));
+    must(oj_flat_buf_begin_ring(buf, &error));
+    must(oj_flat_buf_add_vertices(buf, n, &x, &y, &error));
     memcpy(x, xs, (size_t)n * sizeof *x);
     memcpy(y, ys, (size_t)n * sizeof *y);
 }
@@ -55,14 +55,14 @@ static void add_rectilinear_ring(struct oj_flat_buf *buf)
 
 static void add_rectilinear_feature(struct oj_flat_buf *buf)
 {
-    must(oj_flat_buf_begin(buf, 0, &error));
+    must(oj_flat_buf_begin_feature(buf, 0, &error));
     for (int part = pick(3); part >= 0; part--)
     {
         begin_polygon(buf);
         for (int ring = pick(2); ring >= 0; ring--)
             add_rectilinear_ring(buf);
     }
-    must(oj_flat_buf_end(buf, &error));
+    must(oj_flat_buf_end_feature(buf, &error));
 }
 
 /* ---- references ---------------------------------------------------------- */
@@ -166,10 +166,10 @@ static void append_star(struct oj_flat_buf *buf, double x, double y,
     }
     xs[n] = xs[0];
     ys[n] = ys[0];
-    must(oj_flat_buf_begin(buf, 0, &error));
+    must(oj_flat_buf_begin_feature(buf, 0, &error));
     begin_polygon(buf);
     append_ring(buf, xs, ys, n + 1);
-    must(oj_flat_buf_end(buf, &error));
+    must(oj_flat_buf_end_feature(buf, &error));
 }
 
 /* Stars of any size around that of the row, which is often far from the origin.
@@ -197,9 +197,9 @@ TEST_LOOP(property_geos_of_stars, 0, 300)
     must(oj_geos_pairs_open(NULL, &joins, 0, &geos, &error));
     oj_geos_pairs_set_input(geos, &row);
     measure(&covered, &whole);
-    ck_assert_int_eq(
-        oj_geos_pairs_cover(geos, 0, all, joins.n_features, 0, &area, &length),
-        OJ_GEOS_YES);
+    ck_assert_int_eq(oj_geos_pairs_measure_cover(geos, 0, all, joins.n_features,
+                                                 0, &area, &length),
+                     OJ_GEOS_YES);
     ck_assert_msg(fabs(covered - area) <= 1e-8 * whole,
                   "%.17g, GEOS %.17g, of %.17g", covered, area, whole);
     must(oj_geos_pairs_area(geos, 1, 0, &area, &error));
@@ -250,10 +250,10 @@ TEST_LOOP(property_places_in_wild_rings, 0, 56)
         ring_make(&ring,
                   i == 0 ? RING_WILD : (enum ring_kind)(_i % RING_N_KINDS),
                   5 + pick(20));
-        must(oj_flat_buf_begin(to, 0, &error));
+        must(oj_flat_buf_begin_feature(to, 0, &error));
         begin_polygon(to);
         append_ring(to, ring.x, ring.y, ring.n);
-        must(oj_flat_buf_end(to, &error));
+        must(oj_flat_buf_end_feature(to, &error));
     }
     row = oj_flat_buf_view(&row_buf);
     joins = oj_flat_buf_view(&join_buf);
@@ -311,10 +311,10 @@ TEST(large_combs_are_left_to_the_caller)
         x[2 * TEETH + 1] = y[2 * TEETH + 1] = 0.0;
         x[2 * TEETH + 2] = x[0];
         y[2 * TEETH + 2] = y[0];
-        must(oj_flat_buf_begin(to, 0, &error));
+        must(oj_flat_buf_begin_feature(to, 0, &error));
         begin_polygon(to);
         append_ring(to, x, y, 2 * TEETH + 3);
-        must(oj_flat_buf_end(to, &error));
+        must(oj_flat_buf_end_feature(to, &error));
     }
     row = oj_flat_buf_view(&row_buf);
     joins = oj_flat_buf_view(&join_buf);

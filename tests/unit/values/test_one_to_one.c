@@ -277,13 +277,13 @@ static oj_status add_all(const struct trial *t, int most_rows,
         }
         const struct oj_pair_ranks ranks = {
             .similarity = t->is_ranked ? similarity : NULL};
-        status =
-            oj_one_to_one_add(choice, &m, &ranks, t->ordinal,
-                              t->label == NULL ? NULL : t->label + row, &error);
+        status = oj_one_to_one_add_matches(
+            choice, &m, &ranks, t->ordinal,
+            t->label == NULL ? NULL : t->label + row, &error);
     }
     free(similarity);
     return status != OJ_OK ? status
-                           : oj_one_to_one_finish(choice, NULL, &error);
+                           : oj_one_to_one_choose_pairs(choice, NULL, &error);
 }
 
 static void compare_with_truth(const struct trial *t,
@@ -299,11 +299,12 @@ static void compare_with_truth(const struct trial *t,
     {
         int64_t label = t->label == NULL ? row : t->label[row];
         const struct oj_one_pair *of_row =
-            oj_one_to_one_find(choice, label, &hint);
+            oj_one_to_one_find_pair(choice, label, &hint);
         if (one_in(50))
             /* the expected position is only a hint, so any number is allowed */
             other = pick((int)t->n_rows);
-        ck_assert_ptr_eq(oj_one_to_one_find(choice, label, &other), of_row);
+        ck_assert_ptr_eq(oj_one_to_one_find_pair(choice, label, &other),
+                         of_row);
         if (t->truth[row] < 0)
         {
             ck_assert_ptr_null(of_row);
@@ -344,7 +345,7 @@ static void choose_again_by_best(struct trial *t)
     t->n_truth = n;
     for (int64_t row = 0; row < t->n_rows; row++)
     {
-        pair = oj_one_to_one_find(
+        pair = oj_one_to_one_find_pair(
             choice, t->label == NULL ? row : t->label[row], &hint);
         t->truth[row] = pair != NULL ? pair->join : -1;
         t->truth_measure[row] = pair != NULL ? pair->measure : 0.0;
@@ -488,8 +489,8 @@ TEST(cancelling_stops_the_search)
         m.join_row[i] = i;
         m.measure[i] = 1.0;
     }
-    must(oj_one_to_one_add(choice, &m, &ranks, NULL, NULL, &error));
-    ck_assert_int_eq(oj_one_to_one_finish(choice, &cancel, &error),
+    must(oj_one_to_one_add_matches(choice, &m, &ranks, NULL, NULL, &error));
+    ck_assert_int_eq(oj_one_to_one_choose_pairs(choice, &cancel, &error),
                      OJ_ERR_CANCELLED);
     oj_one_to_one_close(choice);
     oj_matches_free(&m);

@@ -48,7 +48,7 @@ TEST(pairs_are_those_of_all_boxes)
         t.join.fid = NULL;
         t.relation.op = OJ_OP_BBOX;
         must(trial_open_and_join(&t, "cpu", &options, method, &m));
-        if (engine->takes(&t.relation, &t.join, &t.input))
+        if (engine->supports(&t.relation, &t.join, &t.input))
             ck_assert_str_eq(method, engine->name);
         for (int64_t row = 0; row < t.input.n_features; row++)
             check_row(&t, row, &m);

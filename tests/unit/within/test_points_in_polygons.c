@@ -28,8 +28,8 @@ static void check_trial(const struct points_trial *t, int n_threads,
     struct oj_index *index;
     MATCHES out = {0};
     memset(&stats, 0, sizeof stats);
-    ck_assert(family->takes(t->relation, t->join, t->input));
-    ck_assert(family->takes(t->relation, t->join, NULL));
+    ck_assert(family->supports(t->relation, t->join, t->input));
+    ck_assert(family->supports(t->relation, t->join, NULL));
     must(oj_index_make(family,
                        &(struct oj_index_args){.join_side = t->join,
                                                .tie_rank = t->tie_rank,
@@ -115,7 +115,8 @@ static struct oj_flat join_view(const struct oj_flat_buf *buf)
 static void make_anything(struct join_trial *t)
 {
     struct scene scene = pick_scene();
-    must(oj_flat_buf_begin(&t->join_buf, 0, &error)); /* the long form */
+    must(
+        oj_flat_buf_begin_feature(&t->join_buf, 0, &error)); /* the long form */
     end(&t->join_buf);
     add_join_features(&t->join_buf, &scene, pick(120), OJ_PART_POLYGON, 1);
     t->join = join_view(&t->join_buf);
@@ -235,8 +236,8 @@ static void add_large_features(struct oj_flat_buf *buf, double scale,
                       origin + 300.0 * scale * pick(3),
                       origin + 300.0 * scale * pick(3));
             add_part(buf, OJ_PART_POLYGON);
-            must(oj_flat_buf_ring(buf, &error));
-            must(oj_flat_buf_vertices(buf, ring.n, &x, &y, &error));
+            must(oj_flat_buf_begin_ring(buf, &error));
+            must(oj_flat_buf_add_vertices(buf, ring.n, &x, &y, &error));
             memcpy(x, ring.x, (size_t)ring.n * sizeof *x);
             memcpy(y, ring.y, (size_t)ring.n * sizeof *y);
         }
@@ -356,7 +357,7 @@ TEST(nothing)
     const double nan[] = {NAN, NAN, NAN};
     const int64_t fid[] = {0, 1, 2};
     random_state = seed = 0;
-    must(oj_flat_buf_begin(&join, 0, &error));
+    must(oj_flat_buf_begin_feature(&join, 0, &error));
     end(&join);
     must(oj_flat_buf_add_null(&join, 1, &error));
     add_point(&input, 0.0, 0.0);
@@ -390,16 +391,16 @@ TEST(not_taken)
     a = oj_flat_buf_view(&input);
     b = oj_flat_buf_view(&join);
     c = oj_flat_buf_view(&line);
-    ck_assert(!family->takes(&relation, &b, &a)); /* nearest */
+    ck_assert(!family->supports(&relation, &b, &a)); /* nearest */
     relation.op = OJ_OP_CONTAINS;
-    ck_assert(!family->takes(&relation, &b, &a));
+    ck_assert(!family->supports(&relation, &b, &a));
     relation.op = OJ_OP_DISJOINT;
-    ck_assert(!family->takes(&relation, &b, &a));
+    ck_assert(!family->supports(&relation, &b, &a));
     relation.op = OJ_OP_INTERSECTS;
-    ck_assert(family->takes(&relation, &b, &a));
-    ck_assert(!family->takes(&relation, &c, &a));
-    ck_assert(!family->takes(&relation, &b, &c));
-    ck_assert(!family->takes(&relation, &a, &a));
+    ck_assert(family->supports(&relation, &b, &a));
+    ck_assert(!family->supports(&relation, &c, &a));
+    ck_assert(!family->supports(&relation, &b, &c));
+    ck_assert(!family->supports(&relation, &a, &a));
 }
 
 int main(void)

@@ -78,9 +78,9 @@ TEST(truth_cancelled_and_broken)
         OJ_ERR_CANCELLED);
     ck_assert(!there);
     for (int64_t first = -1; first < 10; first += 10)
-        ck_assert_int_eq(oj_row_cursor_begin(stream.cursor, &t.batch[0], first,
-                                             &t.answer[1].matches, NULL,
-                                             &trial_error),
+        ck_assert_int_eq(oj_row_cursor_begin_answer(stream.cursor, &t.batch[0],
+                                                    first, &t.answer[1].matches,
+                                                    NULL, &trial_error),
                          OJ_ERR_INTERNAL);
     trial_ok(oj_row_cursor_next(stream.cursor, feature, &there, &trial_error));
     ck_assert(!there);
@@ -88,8 +88,9 @@ TEST(truth_cancelled_and_broken)
     /* an answer without values of pairs, in which row 0 has no pair and row 1
      * has one */
     cancel = 0;
-    trial_ok(oj_row_cursor_begin(stream.cursor, &t.batch[0], 0,
-                                 &t.answer[0].matches, NULL, &trial_error));
+    trial_ok(oj_row_cursor_begin_answer(stream.cursor, &t.batch[0], 0,
+                                        &t.answer[0].matches, NULL,
+                                        &trial_error));
     for (int row = 0; row < 2; row++)
     {
         feature = OGR_F_Create(OGR_L_GetLayerDefn(t.out_layer));

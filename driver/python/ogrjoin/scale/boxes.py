@@ -78,7 +78,7 @@ def of_points(x: Any, y: Any) -> Any:
     return boxes
 
 
-def _shapes(wkb: Any) -> Any:
+def _read_shapes(wkb: Any) -> Any:
     """Returns an array of shapely geometries, with None for rows that shapely
     cannot read."""
     import shapely
@@ -89,7 +89,7 @@ def _shapes(wkb: Any) -> Any:
         if len(wkb) == 1:
             return np.array([None], dtype=object)
     half = len(wkb) // 2
-    return np.concatenate((_shapes(wkb[:half]), _shapes(wkb[half:])))
+    return np.concatenate((_read_shapes(wkb[:half]), _read_shapes(wkb[half:])))
 
 
 def of_wkb(column: Any) -> Any:
@@ -101,7 +101,7 @@ def of_wkb(column: Any) -> Any:
         return of_points(xy[:, 0], xy[:, 1])
     import shapely
 
-    shapes = _shapes(column.to_numpy(zero_copy_only=False))
+    shapes = _read_shapes(column.to_numpy(zero_copy_only=False))
     boxes = shapely.bounds(shapes)
     kinds = shapely.get_type_id(shapes)
     unread = (kinds > _KNOWN_TYPES) | ((kinds < 0) & np.asarray(column.is_valid()))
@@ -125,14 +125,14 @@ def of_table(table: Any, column: str | None, x: str | None = None, y: str | None
     return shapely.bounds(np.asarray(_shapes_of(table.select([i]))))
 
 
-def _outwards(boxes: Any, by: Any) -> Any:
+def _widen_outwards(boxes: Any, by: Any) -> Any:
     by = np.asarray(by, dtype=np.float64)[..., None]
     low = np.nextafter(boxes[:, :2] - by, -np.inf)
     high = np.nextafter(boxes[:, 2:] + by, np.inf)
     return np.hstack((low, high))
 
 
-def _span_degrees(boxes: Any) -> Any:
+def _extend_by_great_circles(boxes: Any) -> Any:
     """Returns boxes of longitudes and latitudes, extended by the great-circle
     arcs between any vertices inside them.  xmin is in [-180, 180).  A box at
     least 180 degrees wide becomes the whole sphere, because its edges may run
@@ -175,14 +175,14 @@ def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
     number, or one for each row; NaN counts as 0."""
     distance = np.maximum(np.nan_to_num(distance, nan=0.0, posinf=np.inf), 0.0)
     if metric == "sphere":
-        made = _widen_degrees(_span_degrees(boxes), distance)
+        made = _widen_degrees(_extend_by_great_circles(boxes), distance)
     else:
         with np.errstate(invalid="ignore", over="ignore"):
             most = np.abs(boxes[:, 0])
             for i in (1, 2, 3):
                 most = np.maximum(most, np.abs(boxes[:, i]))
             margin = most * _OF_COORDINATES
-            made = _outwards(boxes, distance * (1 + _OF_DISTANCE) + margin)
+            made = _widen_outwards(boxes, distance * (1 + _OF_DISTANCE) + margin)
     made[is_nowhere(boxes)] = np.nan
     return made
 

@@ -116,7 +116,7 @@ class FilesPlan:
     def _boxes_of_right(self) -> Any:
         return _boxes.widened(self.right.box, 0.0, self.job.metric)
 
-    def _meeting(self, reach: Any, tile_of: Any, n_tiles: int) -> list[Any]:
+    def _row_groups_of_tiles(self, reach: Any, tile_of: Any, n_tiles: int) -> list[Any]:
         """Returns, for each tile, the row groups of the join side that
         intersect one of its reaches, ascending.  tile_of[i] is the tile of
         reach[i].  A tile has a reach for each row group or run of rows,
@@ -130,7 +130,7 @@ class FilesPlan:
 
     def _count_tiles(self) -> None:
         self.n_tiles = int(self._tile.max(initial=-1)) + 1
-        self._pairs = self._meeting(self._reach, self._tile, self.n_tiles)
+        self._pairs = self._row_groups_of_tiles(self._reach, self._tile, self.n_tiles)
 
     def _memory_of(self, groups: Any) -> int:
         """Estimates the bytes of memory of the join rows of these row
@@ -177,12 +177,12 @@ class FilesPlan:
 
     def _left_batches(self, tile: int, threads: bool) -> Iterator[Any]:
         groups = np.flatnonzero(self._tile == tile)
-        yield from _numbered(self.left.batches(groups, threads=threads), self.job.left_rows)
+        yield from _add_row_numbers(self.left.batches(groups, threads=threads), self.job.left_rows)
 
     def read_right(self, groups: Any, threads: bool = True) -> Any:
         """Returns a table of the join rows of the given row groups."""
         schema = self.job.right_rows
-        batches = _numbered(self.right.batches(groups, threads=threads), schema)
+        batches = _add_row_numbers(self.right.batches(groups, threads=threads), schema)
         return pa.Table.from_batches(batches, schema=schema)
 
     def _groups_within_bounds(self, tile: int, left: Any, threads: bool) -> Any:
@@ -198,7 +198,7 @@ class FilesPlan:
         # If the input is sorted by place, consecutive rows are close to each other.
         run = np.arange(len(left)) // _RUN
         n = int(run.max(initial=-1)) + 1
-        return self._meeting(reaches(run, reach, n), np.zeros(n, dtype=np.int64), 1)[0]
+        return self._row_groups_of_tiles(reaches(run, reach, n), np.zeros(n, dtype=np.int64), 1)[0]
 
     def join_tile(self, tile: int, threads: bool = True) -> Iterator[tuple[Any, Any]]:
         """Yields the batches (joined rows, numbers of join rows with pairs) of a tile, in the
@@ -215,7 +215,7 @@ class FilesPlan:
         if self._memory_of(groups) > self.task_memory:
             yield from self._join_in_parts(tile, left, groups, threads)
             return
-        right = _held(self, groups, threads)
+        right = _hold_row_groups(self, groups, threads)
         if needs_numbers and not self.job.shows_pairs:
             yield None, self.job.matched(left, self.read_right(groups, threads))
             needs_numbers = False
@@ -228,7 +228,7 @@ class FilesPlan:
     ) -> Iterator[tuple[Any, Any]]:
         """Like join_tile(), for a tile whose join rows may need more memory
         than task_memory."""
-        rows = _numbered(self.right.batches(groups, threads=threads), self.job.right_rows)
+        rows = _add_row_numbers(self.right.batches(groups, threads=threads), self.job.right_rows)
         limit = self.task_memory / MEMORY_OF_BYTES
         right = SideRows(self.job.right_rows, limit, tile).extend(rows)
         mine = SideRows(self.job.left_rows, limit, tile)
@@ -261,7 +261,7 @@ class FilesPlan:
 _last: tuple[tuple[str, bytes], HeldSide] | None = None  # the last join side of this process
 
 
-def _held(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
+def _hold_row_groups(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
     """Returns the join rows of the given row groups with their index.  They
     are kept until a tile needs other groups: a process whose tiles all need
     the same groups reads and indexes them once."""
@@ -283,7 +283,7 @@ def _read_side(path: str | RowGroups, which: str, options: dict[str, Any]) -> Ro
     return read_row_groups(path, column, (x, y) if x is not None else None)
 
 
-def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
+def _add_row_numbers(batches: Any, schema: Any) -> Iterator[Any]:
     """Adds a column of row numbers to each (number of the first row, batch)."""
     for row, batch in batches:
         numbers = pa.array(np.arange(row, row + len(batch), dtype=np.int64))
@@ -303,7 +303,7 @@ def _end_process_that_imports() -> None:
 _work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # (plan, output, threads) of a worker process
 
 
-def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool, has_begun: Any) -> None:
+def _set_work(plan: FilesPlan, output: ParquetOutput, threads: bool, has_begun: Any) -> None:
     global _work
     _work = plan, output, threads
     has_begun.set()
@@ -380,7 +380,7 @@ def join_files(
         left, right, out, options, tiles=tiles, overwrite=overwrite, task_memory=task_memory
     )
     try:
-        return finish_files(plan, output, list(_run(plan, output, processes)))
+        return finish_files(plan, output, list(_run_all_tasks(plan, output, processes)))
     except BaseException:
         output.abort()
         raise
@@ -437,7 +437,7 @@ def finish_files(
     return sum(m[1] for m in made)
 
 
-def _run(
+def _run_all_tasks(
     plan: FilesPlan, output: ParquetOutput, processes: int
 ) -> Iterator[tuple[str, int, Any]]:
     if processes < 2:
@@ -448,7 +448,7 @@ def _run(
     has_begun = context.Event()  # set when a process has imported the script
     try:
         with concurrent.futures.ProcessPoolExecutor(
-            processes, context, _take_work, (plan, output, False, has_begun)
+            processes, context, _set_work, (plan, output, False, has_begun)
         ) as pool:
             yield from pool.map(_run_task, range(plan.n_tiles))
     except BrokenProcessPool:

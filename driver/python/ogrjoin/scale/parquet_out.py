@@ -47,7 +47,7 @@ def _box_column(boxes: Any) -> Any:
     return pa.StructArray.from_arrays(columns, fields=list(_BOX), mask=nowhere)
 
 
-def _of_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
+def _collect_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
     """Collects batches into tables that have at least the rows of a row
     group."""
     kept: list[Any] = []
@@ -116,7 +116,7 @@ class ParquetOutput:
         field = self.schema.field(self._geometry)
         return extension_of(field) in ("", "geoarrow.wkb")
 
-    def _places(self) -> tuple[Any, str, str, str]:
+    def _output_paths(self) -> tuple[Any, str, str, str]:
         """Returns (file system, folder, folder of attempts, name for the
         replaced output)."""
         filesystem, folder = open_filesystem(self._path)
@@ -134,7 +134,7 @@ class ParquetOutput:
     def begin(self) -> None:
         """Removes folders that earlier jobs left.  Call it before the first
         task."""
-        filesystem, folder, temporary, _ = self._places()
+        filesystem, folder, temporary, _ = self._output_paths()
         kind = filesystem.get_file_info(folder).type
         for left in self._leftovers(filesystem, folder):
             if left.base_name.endswith(".former") and kind == pyarrow.fs.FileType.NotFound:
@@ -167,7 +167,7 @@ class ParquetOutput:
         """Writes the rows of a task to the temporary folder; returns (file name, rows).
         part is a number for the name of the file. A task without rows writes no file,
         and the name is ""."""
-        filesystem, _, temporary, _ = self._places()
+        filesystem, _, temporary, _ = self._output_paths()
         name = f"part-{part:010d}-{secrets.token_hex(4)}.parquet"
         path, whole = f"{temporary}/{name}", False
         file: Any = None
@@ -179,7 +179,7 @@ class ParquetOutput:
                 columns.append(_box_column(_boxes.of_table(table, self._geometry)))
             return pa.Table.from_arrays(columns, schema=schema)
 
-        tables = map(written_table, _of_row_groups(batches))
+        tables = map(written_table, _collect_row_groups(batches))
         try:
             first = next(tables, None)
             if first is None:
@@ -206,7 +206,7 @@ class ParquetOutput:
     def commit(self, names: Iterable[str]) -> None:
         """Makes the files of these names the output, and removes all others.
         Without names, writes one file that has the columns but no rows."""
-        filesystem, folder, temporary, former = self._places()
+        filesystem, folder, temporary, former = self._output_paths()
         is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
         if is_there and not self._overwrite:
             raise InvalidError(
@@ -249,7 +249,7 @@ class ParquetOutput:
     def abort(self) -> None:
         """Removes the files that tasks have written.  If a failed commit() has
         renamed the former output, it gets its name back."""
-        filesystem, folder, temporary, former = self._places()
+        filesystem, folder, temporary, former = self._output_paths()
         kinds = [filesystem.get_file_info(path).type for path in (folder, former)]
         if kinds == [pyarrow.fs.FileType.NotFound, pyarrow.fs.FileType.Directory]:
             filesystem.move(former, folder)

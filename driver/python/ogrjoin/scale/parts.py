@@ -33,7 +33,7 @@ _MOST_PARTS = 4096
 _USELESS = 0.95  # cutting ends if the largest part keeps at least this share of the join rows
 
 
-def _folder() -> str | None:
+def _spill_folder() -> str | None:
     """Returns the folder for the files of this task: Spark's local disk.
     Returns None if there is none: then tempfile chooses."""
     given = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
@@ -74,7 +74,7 @@ class SideRows:
     def write(self) -> None:
         """Moves the rows to a file."""
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="ogrjoin-", dir=_folder())
+            self._file = tempfile.TemporaryFile(prefix="ogrjoin-", dir=_spill_folder())
             self._writer = pa.ipc.new_stream(pa.PythonFile(self._file, "w"), self.schema)
             kept, self._kept = self._kept, []
             for batch in kept:
@@ -88,7 +88,7 @@ class SideRows:
             raise OSError(
                 error.errno,
                 f"tile {self._tile} has {self.n_bytes / 1e6:.0f} MB of rows to write to "
-                f"the disk of the task, {_folder() or tempfile.gettempdir()}: "
+                f"the disk of the task, {_spill_folder() or tempfile.gettempdir()}: "
                 f"{error.strerror or error}; give a larger disk, task_memory= or tiles=",
             ) from None
 
@@ -120,7 +120,7 @@ class SideRows:
         n = int(2 * self.n_bytes / self._limit) + 1 if self.is_on_disk else 1
         for rows in np.array_split(order, n):
             if len(rows):
-                table = _take(self, np.sort(rows), self.schema)
+                table = _take_rows(self, np.sort(rows), self.schema)
                 place = np.argsort(np.argsort(rows))  # position of rows[i] in the table
                 made.extend(take_rows(table, place).combine_chunks().to_batches())
         self.close()
@@ -147,7 +147,7 @@ def take_rows(rows: Any, numbers: Any) -> Any:
     return taken.cast(schema)
 
 
-def _take(batches: Any, rows: Any, schema: Any) -> Any:
+def _take_rows(batches: Any, rows: Any, schema: Any) -> Any:
     """Returns a table of the rows with these numbers, ascending, counted over all batches."""
     taken, first = [], 0
     for batch in batches:
@@ -221,7 +221,7 @@ def cut_tile(
     del theirs
     near = None
     if job.is_unbounded:
-        near = _take(right, sample_rows(right.n_rows, _SAMPLE), right.schema)
+        near = _take_rows(right, sample_rows(right.n_rows, _SAMPLE), right.schema)
     boxes, reach, rows = [np.zeros((0, 4))], [np.zeros((0, 4))], [np.zeros(0, np.int64)]
     for batch in left:
         table = pa.Table.from_batches([batch])
@@ -241,8 +241,8 @@ def cut_tile(
         for first in range(0, len(their_boxes), 1 << 17):
             met.append(cut.copies(their_boxes[first : first + (1 << 17)], part)[0] + first)
         yield (
-            _take(left, numbers, left.schema),
-            _take(right, np.concatenate(met), right.schema),
+            _take_rows(left, numbers, left.schema),
+            _take_rows(right, np.concatenate(met), right.schema),
         )
 
 

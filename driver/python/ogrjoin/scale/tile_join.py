@@ -121,7 +121,7 @@ class TileJoin:
         self.right_fid: str | None = options.get("right_fid")
         self._options = options
         self._refuse()
-        self._place("left"), self._place("right")
+        self._place_columns("left"), self._place_columns("right")
         rows = self.left_rows.empty_table(), self.right_rows.empty_table()
         made = self._join(*rows, self.how)
         self.schema, self.geometry = made.schema, made._geometry
@@ -183,7 +183,7 @@ class TileJoin:
         FID, or ROW."""
         return self.right_fid or ROW
 
-    def _place(self, which: str) -> tuple[str | None, str | None, str | None]:
+    def _place_columns(self, which: str) -> tuple[str | None, str | None, str | None]:
         """Returns (geometry column, None, None) of a side, or (None, x, y): coordinate columns."""
         x, y = (self._options.get(f"{which}_{axis}") for axis in "xy")
         if x is not None:
@@ -203,14 +203,14 @@ class TileJoin:
     def crs(self, which: str) -> str | None:
         """Returns the CRS of a side as a text, or None."""
         given: str | None = self._options.get(f"{which}_crs")
-        column = self._place(which)[0]
+        column = self._place_columns(which)[0]
         if given is not None or column is None:
             return given
         return _crs.read_from_field((self.left if which == "left" else self.right).field(column))
 
     # ---- reach ---------------------------------------------------------------
 
-    def _in_units(self, distance: float | str) -> float:
+    def _distance_in_units(self, distance: float | str) -> float:
         """Converts a distance to a number in units of the join (metres on the sphere),
         rounded up. Only the library knows the units: it joins points at increasing
         distances, and the first point beyond the distance is the result. Returns
@@ -237,13 +237,13 @@ class TileJoin:
         for name in ("max_distance_field", "join_max_distance_field"):
             field = self._options.get(name)
             if field is not None:
-                unit = self._field_of(name)[1]
-                return self._in_units(f"1{unit}") if unit else 1.0
+                unit = self._distance_column(name)[1]
+                return self._distance_in_units(f"1{unit}") if unit else 1.0
         if "max_distance" in self._options:
-            return self._in_units(self._options["max_distance"])
+            return self._distance_in_units(self._options["max_distance"])
         return float("inf") if self.op == "nearest" else 0.0
 
-    def _field_of(self, name: str) -> tuple[str, str]:
+    def _distance_column(self, name: str) -> tuple[str, str]:
         """Returns (column, unit or "") of a setting that names a column of distances."""
         text = str(self._options[name])
         schema = self.left if name == "max_distance_field" else self.right
@@ -255,7 +255,7 @@ class TileJoin:
     def _distances(self, table: Any, name: str, otherwise: float) -> Any:
         if self._options.get(name) is None:
             return otherwise
-        column = table.column(self._field_of(name)[0]).cast(pa.float64())
+        column = table.column(self._distance_column(name)[0]).cast(pa.float64())
         return np.asarray(column.to_numpy(), dtype=np.float64) * self._distance
 
     @property
@@ -267,15 +267,15 @@ class TileJoin:
     def reach_columns(self) -> list[str]:
         """The columns of input rows that left_boxes() and left_reach()
         read."""
-        names = [name for name in self._place("left") if name is not None]
+        names = [name for name in self._place_columns("left") if name is not None]
         if self._options.get("max_distance_field") is not None:
-            names.append(self._field_of("max_distance_field")[0])
+            names.append(self._distance_column("max_distance_field")[0])
         return names
 
     @property
     def right_place_columns(self) -> list[str]:
         """The columns of join rows that right_boxes() reads places from."""
-        return [name for name in self._place("right") if name is not None]
+        return [name for name in self._place_columns("right") if name is not None]
 
     @property
     def is_unbounded(self) -> bool:
@@ -290,7 +290,7 @@ class TileJoin:
 
     def left_boxes(self, table: Any) -> Any:
         """Returns the boxes of input rows, not widened: they decide the owner of a row."""
-        return _boxes.of_table(table, *self._place("left"))
+        return _boxes.of_table(table, *self._place_columns("left"))
 
     def left_reach(self, table: Any, boxes: Any, bounds: Any = np.inf) -> Any:
         """Returns left_boxes(), widened by the maximum distance, or by bounds
@@ -302,7 +302,7 @@ class TileJoin:
 
     def right_boxes(self, table: Any) -> Any:
         """Returns the boxes of join rows, widened by their maximum distances, if they have any."""
-        boxes = _boxes.of_table(table, *self._place("right"))
+        boxes = _boxes.of_table(table, *self._place_columns("right"))
         distance = self._distances(table, "join_max_distance_field", 0.0)
         return _boxes.widened(boxes, distance, self.metric)
 
@@ -416,7 +416,7 @@ class TileJoin:
         kept = {name: v for name, v in self._options.items() if name in _VALIDATED}
         sides: list[Any] = []
         for which, table in (("left", left), ("right", right)):
-            column, x, y = self._place(which)
+            column, x, y = self._place_columns(which)
             if column is None:
                 sides.append((np.asarray(table.column(x)), np.asarray(table.column(y))))
             else:

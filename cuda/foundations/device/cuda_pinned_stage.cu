@@ -1,4 +1,4 @@
-#include "cuda_stage.h"
+#include "cuda_pinned_stage.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 

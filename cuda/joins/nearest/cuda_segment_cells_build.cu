@@ -1,6 +1,6 @@
-#include "cuda_segment_cell_tree.cuh"
+#include "cuda_segment_cells_build.cuh"
 
-#include "cuda_cells_split_kernels.cuh"
+#include "cuda_segment_cells_split.cuh"
 
 #include <string.h>
 
@@ -124,7 +124,7 @@ static oj_status find_distinct_segments(struct cuda_cells_build *b)
     if (size <= n)
         return OJ_OK;
     OJ_TRY(b->work->make(n, &b->distinct));
-    OJ_TRY(work.make_zeros(size, &table));
+    OJ_TRY(work.allocate_zeros(size, &table));
     OJ_TRY(work.clear(b->round.counters, 1));
     OJ_TRY(
         work.run<BLOCK>(n, mark_duplicate_segments, b->round, n, table, size));
@@ -387,7 +387,7 @@ static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
     s.n = n_segments;
     s.segment = b->layer->segment.data;
     swap_round_buffers(&r); /* the kernels fill the first lists */
-    OJ_TRY(work.make_zeros(n_cells, &s.cursor));
+    OJ_TRY(work.allocate_zeros(n_cells, &s.cursor));
     OJ_TRY(work.clear(r.counters, 1));
     OJ_TRY(work.run<SEED_BLOCK>(n_segments, count_or_list_cell_segments<0>, s,
                                 (uint32_t *)NULL, r.counters));
@@ -497,8 +497,8 @@ static oj_status build_cells_within_memory(struct cuda_cells_build *b,
     *done = !b->seen.pool_full.n && !(b->seen.crowded.n && b->distinct == NULL);
     if (*done)
     {
-        work.hand_over(b->round.tree, keep);
-        work.hand_over(b->round.pool, keep);
+        work.move_array_to(b->round.tree, keep);
+        work.move_array_to(b->round.pool, keep);
         b->cells->tree = b->round.tree;
         b->cells->pool = b->round.pool;
     }

@@ -1,5 +1,5 @@
 /** Finds which segments of a node's list can be nearest in each part of the
- *  node: the lists of cuda_nearest_segment_cell.cuh are made by this.
+ *  node: the lists of cuda_segment_cells_search.cuh are made by this.
  *
  *  All numbers are in single precision, relative to the middle of the node, in
  *  units of half its side: the node is -1 .. 1, and its sixteenths (4 x 4) are
@@ -24,10 +24,10 @@
  *  a slack of 2^-18 m. The coordinates of a point in a cell are rounded by less
  *  than 2^-20 of the finest cell's side; 2^-12 of it is added for that.
  *  Source: ours. */
-#ifndef CUDA_NEAR_CELL_SPLIT_MATH_CUH
-#define CUDA_NEAR_CELL_SPLIT_MATH_CUH
+#ifndef CUDA_SEGMENT_CELLS_BOUNDS_CUH
+#define CUDA_SEGMENT_CELLS_BOUNDS_CUH
 
-#include "cuda_nearest_segment_cell.cuh"
+#include "cuda_segment_cells_search.cuh"
 
 /** Maximum number of children per row, and per node. */
 #define OJ_NEAR_FAN 4
@@ -374,8 +374,8 @@ OJ_NEAR_FN int oj_near_becomes_leaf(const struct oj_near_square *square,
                      (node->n <= 4096 && node->stale >= 3));
 }
 
-OJ_NEAR_FN uint8_t oj_near_next_stale(const struct oj_near_node *node,
-                                      uint32_t fan, uint64_t sum)
+OJ_NEAR_FN uint8_t oj_near_count_unpaid_splits(const struct oj_near_node *node,
+                                               uint32_t fan, uint64_t sum)
 {
     int pays = 10 * sum < 8 * ((uint64_t)node->n * fan * fan);
     return (uint8_t)(pays ? 0 : node->stale + (fan == 4 ? 2 : 1));
@@ -514,9 +514,9 @@ struct oj_near_units
 };
 
 OJ_NEAR_FN struct oj_near_units
-oj_near_units_make(const struct oj_near_frame *node,
-                   const struct oj_near_frame *leaf,
-                   const struct oj_near_scale *s)
+oj_near_leaf_units_make(const struct oj_near_frame *node,
+                        const struct oj_near_frame *leaf,
+                        const struct oj_near_scale *s)
 {
     struct oj_near_units u;
     u.middle_x = (float)((leaf->cx - node->cx) * node->per_half);
@@ -526,7 +526,7 @@ oj_near_units_make(const struct oj_near_frame *node,
     return u;
 }
 
-OJ_NEAR_FN uint32_t oj_near_round_float(float v)
+OJ_NEAR_FN uint32_t oj_near_round_float_to_16_bits(float v)
 {
     int32_t i = (int32_t)(v < 0.0f ? v - 0.5f : v + 0.5f);
     return (uint32_t)i & 0xFFFFu;
@@ -546,10 +546,11 @@ OJ_NEAR_FN int oj_near_entry_of_piece(const struct oj_near_piece *p,
         fmaxf(fmaxf(fabsf(ax), fabsf(ay)), fmaxf(fabsf(bx), fabsf(by)));
     if (!(size <= u->box))
         return 0;
-    *entry = oj_near_pack_words(oj_near_round_float(ax * u->units) |
-                                    (oj_near_round_float(ay * u->units) << 16),
-                                oj_near_round_float(bx * u->units) |
-                                    (oj_near_round_float(by * u->units) << 16));
+    *entry = oj_near_pack_words(
+        oj_near_round_float_to_16_bits(ax * u->units) |
+            (oj_near_round_float_to_16_bits(ay * u->units) << 16),
+        oj_near_round_float_to_16_bits(bx * u->units) |
+            (oj_near_round_float_to_16_bits(by * u->units) << 16));
     return 1;
 }
 

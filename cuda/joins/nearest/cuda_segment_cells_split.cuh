@@ -1,10 +1,10 @@
 /** Kernels of one round of oj_cuda_cells_build(): each node of a level becomes
  *  a leaf or gets children. */
-#ifndef CUDA_CELLS_SPLIT_KERNELS_CUH
-#define CUDA_CELLS_SPLIT_KERNELS_CUH
+#ifndef CUDA_SEGMENT_CELLS_SPLIT_CUH
+#define CUDA_SEGMENT_CELLS_SPLIT_CUH
 
 #include "../../foundations/device/oj_cuda.h"
-#include "cuda_near_cell_split_math.cuh"
+#include "cuda_segment_cells_bounds.cuh"
 
 /** Maximum number of segments of a short list, and of a long list; longer lists
  * are huge. */
@@ -419,7 +419,7 @@ allocate_child_nodes_of_split(const struct oj_cells_round &r,
     child.iy = FAN * node.iy + (uint32_t)lane / FAN;
     child.header = header + (uint32_t)lane;
     child.level = (uint8_t)(node.level + 2);
-    child.stale = oj_near_next_stale(&node, FAN, sum);
+    child.stale = oj_near_count_unpaid_splits(&node, FAN, sum);
     if (n > 0)
         r.next_node[mine][base + before] = child;
     else
@@ -468,8 +468,8 @@ static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
              is_first = threadIdx.x % 32 == 0;
     int leaf = oj_near_becomes_leaf(&r.square, &node, FAN, plan->kept, sum,
                                     r.leaf_size);
-    int crowded =
-        node.n > OJ_CELLS_LONG && oj_near_next_stale(&node, FAN, sum) >= 4;
+    int crowded = node.n > OJ_CELLS_LONG &&
+                  oj_near_count_unpaid_splits(&node, FAN, sum) >= 4;
     if (!leaf && !allocate_child_nodes_of_split(r, node, plan, sum))
     {
         leaf = 1;
@@ -870,7 +870,7 @@ static __device__ void write_leaf_header_and_scale(
     struct oj_near_frame frame =
         oj_near_frame_make(&r.square, node.ix, node.iy, node.level);
     leaf->scale = oj_near_scale_make(&frame, bound);
-    leaf->units = oj_near_units_make(&split, &frame, &leaf->scale);
+    leaf->units = oj_near_leaf_units_make(&split, &frame, &leaf->scale);
     leaf->cx = frame.cx;
     leaf->cy = frame.cy;
     leaf->first = first;
@@ -937,10 +937,12 @@ static __device__ void list_leaf_entries_of_child(const struct group_list &list,
 }
 
 /* Writes child c, behind the children before it. One lane calls it. */
-static __device__ void
-put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
-          const struct oj_near_node &node, const struct requests *q, int group,
-          const struct group_list &list, uint32_t c, struct group_room *room)
+static __device__ void write_split_child(const struct oj_cells_round &r,
+                                         const struct oj_near_frame &frame,
+                                         const struct oj_near_node &node,
+                                         const struct requests *q, int group,
+                                         const struct group_list &list,
+                                         uint32_t c, struct group_room *room)
 {
     uint32_t word = q->first_word[group], id = q->first_id[group];
     uint32_t next = q->first_node[group], items = 0;
@@ -963,7 +965,7 @@ put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     child.header = q->first_header[group] + c;
     child.level = (uint8_t)(node.level + 1);
     child.stale =
-        oj_near_next_stale(&node, 2, sum_child_bit_fields(list.total));
+        oj_near_count_unpaid_splits(&node, 2, sum_child_bit_fields(list.total));
     if (n <= r.leaf_size)
         write_leaf_header_and_scale(
             r, frame, child,
@@ -975,14 +977,16 @@ put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
         r.next_node[0][next] = child;
 }
 
-static __device__ void
-put_children(const struct oj_cells_round &r, const struct oj_near_frame &frame,
-             const struct oj_near_node &node, const struct requests *q,
-             int group, const struct group_list &list, struct group_room *room)
+static __device__ void write_split_children(const struct oj_cells_round &r,
+                                            const struct oj_near_frame &frame,
+                                            const struct oj_near_node &node,
+                                            const struct requests *q, int group,
+                                            const struct group_list &list,
+                                            struct group_room *room)
 {
     uint32_t id = q->first_id[group], items = 0;
     if (list.lane < 4)
-        put_child(r, frame, node, q, group, list, list.lane, room);
+        write_split_child(r, frame, node, q, group, list, list.lane, room);
     else if (list.lane == 4)
         write_node_header(r, node.header, q->first_header[group],
                           oj_near_inner_info(node.level + 1, 1));
@@ -1007,10 +1011,12 @@ put_children(const struct oj_cells_round &r, const struct oj_near_frame &frame,
 }
 
 /* Makes a leaf of the node. */
-static __device__ void
-put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
-              const struct oj_near_node &node, uint32_t first,
-              const struct group_list &list, struct group_room *room)
+static __device__ void turn_node_into_leaf(const struct oj_cells_round &r,
+                                           const struct oj_near_frame &frame,
+                                           const struct oj_near_node &node,
+                                           uint32_t first,
+                                           const struct group_list &list,
+                                           struct group_room *room)
 {
     if (list.lane == 0)
     {
@@ -1190,12 +1196,12 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     __syncthreads();
     if (node.n > 0 && q.leaf[group] == 1)
     {
-        put_node_leaf(r, frame, node, q.first_word[group], list, room);
+        turn_node_into_leaf(r, frame, node, q.first_word[group], list, room);
         n_items = FIELD(list.total, 0);
     }
     else if (node.n > 0 && q.leaf[group] == 0)
     {
-        put_children(r, frame, node, &q, group, list, room);
+        write_split_children(r, frame, node, &q, group, list, room);
         for (uint32_t c = 1; c <= 4; c++)
             n_items +=
                 FIELD(list.total, c) <= r.leaf_size ? FIELD(list.total, c) : 0;

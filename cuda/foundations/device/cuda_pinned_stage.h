@@ -1,7 +1,7 @@
 /** Pinned host memory, through which pageable memory is copied to devices and
  *  back. */
-#ifndef CUDA_STAGE_H
-#define CUDA_STAGE_H
+#ifndef CUDA_PINNED_STAGE_H
+#define CUDA_PINNED_STAGE_H
 
 #include "oj_cuda.h"
 

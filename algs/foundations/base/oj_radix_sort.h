@@ -1,6 +1,6 @@
 /** Stable radix sort of 64-bit keys, each with a value. */
-#ifndef OJ_RADIX_H
-#define OJ_RADIX_H
+#ifndef OJ_RADIX_SORT_H
+#define OJ_RADIX_SORT_H
 
 #include <stdint.h>
 

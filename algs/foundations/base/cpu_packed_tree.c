@@ -1,4 +1,4 @@
-#include "cpu_tree.h"
+#include "cpu_packed_tree.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_compare.h"

@@ -19,8 +19,8 @@
  *  moved points are "simulation of simplicity" (Edelsbrunner, Muecke 1990); the
  *  rest ours.
  */
-#ifndef OJ_RING_CELL_H
-#define OJ_RING_CELL_H
+#ifndef OJ_RING_CELL_SPLIT_H
+#define OJ_RING_CELL_SPLIT_H
 
 #include "../../../algs/foundations/kernels/oj_ring.h"
 
@@ -176,8 +176,8 @@ struct oj_ring_splitter
 /** Makes a splitter for 4 x 4 cells with this side, of which ix, iy is the
  *  lower left one. The caller sets px, py. */
 OJ_FN struct oj_ring_splitter
-oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
-                      double side)
+oj_ring_splitter_of_cell_block(const struct oj_ring_frame *f, uint32_t ix,
+                               uint32_t iy, double side)
 {
     struct oj_ring_splitter s;
     uint32_t i;
@@ -194,11 +194,11 @@ oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
 
 /** Makes a splitter for the children of a cell. If is_root is 1, the paths
  *  begin left of the square, at a point outside of all polygons. */
-OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
-                                                  uint32_t ix, uint32_t iy,
-                                                  double side, int is_root)
+OJ_FN struct oj_ring_splitter
+oj_ring_splitter_of_children(const struct oj_ring_frame *f, uint32_t ix,
+                             uint32_t iy, double side, int is_root)
 {
-    struct oj_ring_splitter s = oj_ring_splitter_over(
+    struct oj_ring_splitter s = oj_ring_splitter_of_cell_block(
         f, OJ_RING_CELL_SPLIT * ix, OJ_RING_CELL_SPLIT * iy,
         side * (1.0 / OJ_RING_CELL_SPLIT));
     oj_ring_cell_reference(f, ix, iy, side, &s.px, &s.py);
@@ -337,7 +337,7 @@ OJ_FN int oj_ring_edge_crosses_path(double px, double py, double rx, double ry,
     int crosses_row = (ay > py) != (by > py);
     int crosses_column = (ax > rx) != (bx > rx);
     int at_corner, odd = 0;
-    if (oj_ring_edge(px, py, ax, ay, bx, by) == OJ_ON_BOUNDARY)
+    if (oj_ring_edge_crosses_ray(px, py, ax, ay, bx, by) == OJ_ON_BOUNDARY)
         return OJ_ON_BOUNDARY;
     if (!crosses_row && !crosses_column)
         return 0;

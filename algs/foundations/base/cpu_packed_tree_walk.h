@@ -1,10 +1,10 @@
-/** Depth-first walk down a packed tree (cpu_tree.h) from a query box. Of a
- * node's children, the nearest to the box is visited first. */
-#ifndef CPU_TREE_WALK_H
-#define CPU_TREE_WALK_H
+/** Depth-first walk down a packed tree (cpu_packed_tree.h) from a query box. Of
+ * a node's children, the nearest to the box is visited first. */
+#ifndef CPU_PACKED_TREE_WALK_H
+#define CPU_PACKED_TREE_WALK_H
 
 #include "cpu_lane_loops.h"
-#include "cpu_tree.h"
+#include "cpu_packed_tree.h"
 
 /** A child of a visited node: a node or an entry. */
 struct oj_tree_child

@@ -17,10 +17,10 @@
  *
  *  A unit is a feature or a part; a point is inside it if it is inside an odd
  *  number of its rings. A unit may have several records in a leaf: its state is
- *  the exclusive or of theirs. oj_ring_cell.h explains how states and edges
- *  locate a point. */
-#ifndef OJ_RING_CELLS_H
-#define OJ_RING_CELLS_H
+ *  the exclusive or of theirs. oj_ring_cell_split.h explains how states and
+ *  edges locate a point. */
+#ifndef OJ_RING_CELLS_SEARCH_H
+#define OJ_RING_CELLS_SEARCH_H
 
 #include "../device/oj_segment_record.h"
 #include "oj_ring_packed_edge.h"

@@ -1,13 +1,13 @@
 /** What rows ask of a kept index, and how far they reach. */
-#ifndef CUDA_LIVE_QUESTION_CUH
-#define CUDA_LIVE_QUESTION_CUH
+#ifndef CUDA_LIVE_QUERY_CUH
+#define CUDA_LIVE_QUERY_CUH
 
 #include "cuda_live.cuh"
 
 #include "../../algs/foundations/kernels/oj_square_limit.h"
 
 /** The rows of a join and the conditions of their pairs. */
-struct live_question
+struct live_device_query
 {
     struct oj_cuda_live_rows rows;
     const int32_t *order; /* [rows] rows in the order of warps, or NULL */
@@ -18,14 +18,15 @@ struct live_question
 };
 
 /** A row while it is searched for. */
-struct live_asker
+struct live_device_query_row
 {
     struct oj_box box;
     double bound2; /* < 0 if the row has no pairs; 0 for boxes */
     int64_t id;
 };
 
-static __device__ __forceinline__ double live_square_of_most(double most)
+static __device__ __forceinline__ double
+live_square_of_max_distance(double most)
 {
     if (!(most >= 0.0))
         return -1.0;
@@ -33,7 +34,8 @@ static __device__ __forceinline__ double live_square_of_most(double most)
 }
 
 static __device__ __forceinline__ void
-live_begin_row(const struct live_question &q, int64_t row, struct live_asker *a)
+live_load_row(const struct live_device_query &q, int64_t row,
+              struct live_device_query_row *a)
 {
     const struct oj_cuda_live_rows &rows = q.rows;
     a->id = rows.fid != NULL ? rows.fid[row] : 0;
@@ -47,9 +49,9 @@ live_begin_row(const struct live_question &q, int64_t row, struct live_asker *a)
     a->box.y0 = a->box.y1 = rows.y[row];
     a->bound2 = q.bound2 != NULL
                     ? q.bound2[row]
-                    : live_square_of_most(rows.max_distance != NULL
-                                              ? rows.max_distance[row]
-                                              : q.most);
+                    : live_square_of_max_distance(rows.max_distance != NULL
+                                                      ? rows.max_distance[row]
+                                                      : q.most);
     if (!(a->bound2 >= 0.0 && fabs(a->box.x0) < INFINITY &&
           fabs(a->box.y0) < INFINITY))
         a->bound2 = -1.0;
@@ -82,7 +84,8 @@ struct live_reach
 };
 
 static __device__ __forceinline__ struct live_reach
-live_reach_of(const struct oj_box &frame, const struct live_asker &a)
+live_code_range_in_reach(const struct oj_box &frame,
+                         const struct live_device_query_row &a)
 {
     const struct oj_box &b = a.box;
     struct live_reach reach = {UINT64_MAX, 0};
@@ -91,16 +94,16 @@ live_reach_of(const struct oj_box &frame, const struct live_asker &a)
     /* enlarged by the possible errors of rounding and underflow */
     double r = sqrt(a.bound2) * (1.0 + 0x1p-50) + OJ_LEAST_DISTANCE;
     r += (oj_box_largest_coordinate(&b) + r) * 0x1p-50;
-    reach.low = oj_live_code(frame, b.x0 - r, b.y0 - r);
-    reach.high = oj_live_code(frame, b.x1 + r, b.y1 + r);
+    reach.low = oj_live_morton_code(frame, b.x0 - r, b.y0 - r);
+    reach.high = oj_live_morton_code(frame, b.x1 + r, b.y1 + r);
     return reach;
 }
 
-static inline struct live_question
+static inline struct live_device_query
 live_question_make(const struct oj_relation *relation,
                    const struct oj_cuda_live_rows *rows)
 {
-    struct live_question q = {};
+    struct live_device_query q = {};
     q.rows = *rows;
     q.most = relation->max_distance;
     q.least2 = oj_square_limit_least(relation->min_distance);

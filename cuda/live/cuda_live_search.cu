@@ -19,7 +19,7 @@
  * are neighbours in place of queues at leaves, and an exact first bound, are
  * ours.
  */
-#include "cuda_live_question.cuh"
+#include "cuda_live_query.cuh"
 
 #include "../foundations/device/cuda_box_reduce.cuh"
 #include "../foundations/device/cuda_offset_search.cuh"
@@ -52,9 +52,9 @@ enum
 /* Begins the row of each lane of a warp, and returns it, or -1 if the lane has
  * no row. *mine describes the row. asker [OJ_LIVE_LANES], in shared memory,
  * receives the rows of all lanes, so that every lane can read them. */
-static __device__ __forceinline__ int64_t
-begin_rows_of_warp(const struct live_question &q, struct live_asker *asker,
-                   struct live_asker *mine)
+static __device__ __forceinline__ int64_t load_rows_of_warp(
+    const struct live_device_query &q, struct live_device_query_row *asker,
+    struct live_device_query_row *mine)
 {
     int lane = oj_cuda_live_lane();
     int64_t i = oj_cuda_live_warp() * q.n_together + lane, row = -1;
@@ -62,17 +62,17 @@ begin_rows_of_warp(const struct live_question &q, struct live_asker *asker,
     if (lane < q.n_together && i < q.rows.n)
     {
         row = q.order != NULL ? q.order[i] : i;
-        live_begin_row(q, row, mine);
+        live_load_row(q, row, mine);
     }
     asker[lane] = *mine;
     __syncwarp();
     return row;
 }
 
-static __device__ __forceinline__ int may_be_pair(const struct live_question &q,
-                                                  const struct live_asker &a,
-                                                  double x, double y,
-                                                  int64_t id)
+static __device__ __forceinline__ int
+may_be_pair(const struct live_device_query &q,
+            const struct live_device_query_row &a, double x, double y,
+            int64_t id)
 {
     if (q.exclude_self && id == a.id)
         return 0;
@@ -92,8 +92,8 @@ struct live_slots
 };
 
 static __device__ __forceinline__ void
-read_slots(const struct oj_cuda_live_pages &pages, int64_t place,
-           struct live_slots *slots)
+read_points_of_page(const struct oj_cuda_live_pages &pages, int64_t place,
+                    struct live_slots *slots)
 {
     slots->page = &pages.page[pages.page_at[place]];
 #pragma unroll
@@ -146,8 +146,8 @@ read_slot_ids(const struct oj_cuda_live_ids &ids, unsigned wanted,
 }
 
 static __device__ __forceinline__ double
-distance2_of_slot(const struct live_asker &a, const struct live_slots &slots,
-                  int i)
+distance2_of_slot(const struct live_device_query_row &a,
+                  const struct live_slots &slots, int i)
 {
     double dx = a.box.x0 - slots.x[i], dy = a.box.y0 - slots.y[i];
     return dx * dx + dy * dy;
@@ -155,10 +155,9 @@ distance2_of_slot(const struct live_asker &a, const struct live_slots &slots,
 
 /* Returns a mask: bit i is set if the point of the lane's slot i forms a pair
  * with the row. A hole never does, because its coordinates are NaN. */
-static __device__ __forceinline__ unsigned
-find_pairs_of_slots(const struct live_question &q, const struct live_asker &a,
-                    const struct oj_cuda_live_ids &ids,
-                    const struct live_slots &slots)
+static __device__ __forceinline__ unsigned find_pairs_of_slots(
+    const struct live_device_query &q, const struct live_device_query_row &a,
+    const struct oj_cuda_live_ids &ids, const struct live_slots &slots)
 {
     unsigned found = 0;
     if (q.rows.box != NULL)
@@ -256,9 +255,9 @@ has_codes_in_reach(const struct oj_cuda_live_pages &pages,
 template <typename Visit>
 static __device__ __forceinline__ void
 visit_pages(const struct oj_cuda_live_pages &pages,
-            const struct live_asker &mine, int64_t seed, Visit visit)
+            const struct live_device_query_row &mine, int64_t seed, Visit visit)
 {
-    const struct live_reach reach = live_reach_of(pages.frame, mine);
+    const struct live_reach reach = live_code_range_in_reach(pages.frame, mine);
     int lane = oj_cuda_live_lane(), top = pages.n_levels - 1, level = top;
     double apart2[OJ_LIVE_MOST_LEVELS]; /* of the lane's box, while open */
     int64_t first[OJ_LIVE_MOST_LEVELS];
@@ -323,8 +322,9 @@ count_places_in_reach(const struct oj_cuda_live_pages &pages,
     if ((reach.high >> 32) - low > most)
         return FEW_PLACES + 1;
     /* the last place whose points all have smaller upper halves ends here */
-    *first =
-        low == 0 ? 0 : (int64_t)oj_cuda_live_place(pages, (low << 32) - 1u);
+    *first = low == 0
+                 ? 0
+                 : (int64_t)oj_cuda_live_place_of_code(pages, (low << 32) - 1u);
     while (n <= FEW_PLACES && *first + n < pages.n &&
            pages.first_code[*first + n] <= reach.high)
         n++;
@@ -336,13 +336,13 @@ count_places_in_reach(const struct oj_cuda_live_pages &pages,
 template <typename Visit>
 static __device__ __forceinline__ void
 visit_pages_of_lists(const struct oj_cuda_live_pages &pages,
-                     struct live_asker mine, Visit visit)
+                     struct live_device_query_row mine, Visit visit)
 {
     int64_t first = 0;
     int n = 0;
     if (mine.bound2 >= 0.0 && pages.n > 0)
-        n = count_places_in_reach(pages, live_reach_of(pages.frame, mine),
-                                  &first);
+        n = count_places_in_reach(
+            pages, live_code_range_in_reach(pages.frame, mine), &first);
     if (n > FEW_PLACES)
         n = 0;
     for (int i = 0; i < FEW_PLACES; i++)
@@ -458,8 +458,9 @@ static __device__ __forceinline__ double kth_of_warp(double value, int k)
 /* Offers the points of a page to row r of a warp; returns the row's bound.
  * Called by all lanes of a warp. */
 static __device__ __forceinline__ double
-offer_slots(const struct live_question &q, const struct oj_cuda_live_ids &ids,
-            const struct live_slots &slots, const struct live_asker &a,
+offer_slots(const struct live_device_query &q,
+            const struct oj_cuda_live_ids &ids, const struct live_slots &slots,
+            const struct live_device_query_row &a,
             const struct live_near_lists &of, struct live_near *list)
 {
     int n = 0;
@@ -512,8 +513,8 @@ struct live_nearest_of_rows
 
 /* Writes the lists of the rows of a warp. */
 static __device__ __forceinline__ void
-put_nearest(const struct live_nearest_of_rows &out,
-            const struct live_near *list, int64_t row)
+write_nearest_lists_of_warp(const struct live_nearest_of_rows &out,
+                            const struct live_near *list, int64_t row)
 {
     int n = __popc(__ballot_sync(OJ_LIVE_ALL_LANES, row >= 0)), count = 0;
     for (int i = 0; row >= 0 && i < out.k; i++)
@@ -536,23 +537,23 @@ put_nearest(const struct live_nearest_of_rows &out,
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     find_nearest_points(const __grid_constant__ struct oj_cuda_live_pages pages,
                         const __grid_constant__ struct oj_cuda_live_ids ids,
-                        const __grid_constant__ struct live_question q,
+                        const __grid_constant__ struct live_device_query q,
                         const __grid_constant__ struct live_nearest_of_rows out)
 {
-    __shared__ struct live_asker askers[WARPS][OJ_LIVE_LANES];
+    __shared__ struct live_device_query_row askers[WARPS][OJ_LIVE_LANES];
     __shared__ struct live_near lists[WARPS][NEAREST_OF_WARP];
     __shared__ struct live_near candidates[WARPS][OJ_LIVE_SLOTS];
     int warp = (int)(threadIdx.x / OJ_LIVE_LANES), lane = oj_cuda_live_lane();
-    struct live_asker *asker = askers[warp], mine;
+    struct live_device_query_row *asker = askers[warp], mine;
     const struct live_near_lists of = {out.k, lists[warp], candidates[warp]};
-    int64_t row = begin_rows_of_warp(q, asker, &mine), seed = -1;
+    int64_t row = load_rows_of_warp(q, asker, &mine), seed = -1;
     for (int i = lane; i < NEAREST_OF_WARP; i += OJ_LIVE_LANES)
         of.list[i] = {INFINITY, INT64_MAX};
     __syncwarp();
     auto offer = [&](int64_t place, unsigned rows)
     {
         struct live_slots slots;
-        read_slots(pages, place, &slots);
+        read_points_of_page(pages, place, &slots);
         for (; rows != 0; rows &= rows - 1u)
         {
             int r = __ffs((int)rows) - 1;
@@ -567,8 +568,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         return true;
     };
     if (mine.bound2 >= 0.0)
-        seed = oj_cuda_live_place(
-            pages, oj_live_code(pages.frame, mine.box.x0, mine.box.y0));
+        seed = oj_cuda_live_place_of_code(
+            pages, oj_live_morton_code(pages.frame, mine.box.x0, mine.box.y0));
     unsigned left = __ballot_sync(OJ_LIVE_ALL_LANES, seed >= 0);
     while (left != 0)
     {
@@ -580,7 +581,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     visit_pages(pages, mine, seed, offer);
     if (row >= 0)
         out.bound2[row] = mine.bound2;
-    put_nearest(out, of.list, row);
+    write_nearest_lists_of_warp(out, of.list, row);
 }
 
 /* --- lists: one pass counts, the next one writes -------------------------- */
@@ -591,19 +592,20 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     count_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                     const __grid_constant__ struct oj_cuda_live_ids ids,
-                    const __grid_constant__ struct live_question q,
+                    const __grid_constant__ struct live_device_query q,
                     int64_t *count, unsigned long long *longest, uint32_t *only)
 {
-    __shared__ struct live_asker askers[WARPS][OJ_LIVE_LANES];
-    struct live_asker *asker = askers[threadIdx.x / OJ_LIVE_LANES], mine;
+    __shared__ struct live_device_query_row askers[WARPS][OJ_LIVE_LANES];
+    struct live_device_query_row *asker = askers[threadIdx.x / OJ_LIVE_LANES],
+                                 mine;
     int lane = oj_cuda_live_lane();
-    int64_t row = begin_rows_of_warp(q, asker, &mine), n = 0;
+    int64_t row = load_rows_of_warp(q, asker, &mine), n = 0;
     visit_pages_of_lists(
         pages, mine,
         [&](int64_t place, unsigned rows)
         {
             struct live_slots slots;
-            read_slots(pages, place, &slots);
+            read_points_of_page(pages, place, &slots);
             for (; rows != 0; rows &= rows - 1u)
             {
                 int r = __ffs((int)rows) - 1, n_before;
@@ -631,14 +633,15 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     put_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                   const __grid_constant__ struct oj_cuda_live_ids ids,
-                  const __grid_constant__ struct live_question q,
+                  const __grid_constant__ struct live_device_query q,
                   const int64_t *offset, const uint32_t *only, int64_t *id,
                   double *distance)
 {
-    __shared__ struct live_asker askers[WARPS][OJ_LIVE_LANES];
-    struct live_asker *asker = askers[threadIdx.x / OJ_LIVE_LANES], mine;
+    __shared__ struct live_device_query_row askers[WARPS][OJ_LIVE_LANES];
+    struct live_device_query_row *asker = askers[threadIdx.x / OJ_LIVE_LANES],
+                                 mine;
     int lane = oj_cuda_live_lane();
-    int64_t row = begin_rows_of_warp(q, asker, &mine);
+    int64_t row = load_rows_of_warp(q, asker, &mine);
     int64_t at = row >= 0 ? offset[row] : 0;
     int64_t n = row >= 0 ? offset[row + 1] - at : 0;
     if (n == 1)
@@ -659,7 +662,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         {
             struct live_slots slots;
             struct live_slot_ids slot_ids;
-            read_slots(pages, place, &slots);
+            read_points_of_page(pages, place, &slots);
             read_slot_entries(slots, &slot_ids);
             for (; rows != 0; rows &= rows - 1u)
             {
@@ -720,30 +723,30 @@ static __device__ __forceinline__ int64_t id_of_key(uint64_t key)
     return (int64_t)(key ^ UINT64_C(1) << 63);
 }
 
-static __device__ __forceinline__ uint32_t from_lane_xor(uint32_t value,
-                                                         int mask)
+static __device__ __forceinline__ uint32_t
+shuffle_xor_over_lanes(uint32_t value, int mask)
 {
     return __shfl_xor_sync(OJ_LIVE_ALL_LANES, value, mask);
 }
 
-static __device__ __forceinline__ uint64_t from_lane_xor(uint64_t value,
-                                                         int mask)
+static __device__ __forceinline__ uint64_t
+shuffle_xor_over_lanes(uint64_t value, int mask)
 {
     return __shfl_xor_sync(OJ_LIVE_ALL_LANES, (unsigned long long)value, mask);
 }
 
 static __device__ __forceinline__ struct live_near
-from_lane_xor(const struct live_near &value, int mask)
+shuffle_xor_over_lanes(const struct live_near &value, int mask)
 {
     return {__shfl_xor_sync(OJ_LIVE_ALL_LANES, value.distance, mask),
-            (int64_t)from_lane_xor((uint64_t)value.id, mask)};
+            (int64_t)shuffle_xor_over_lanes((uint64_t)value.id, mask)};
 }
 
 /* Returns the first or the last of two values. */
 struct key_order
 {
     template <typename Key>
-    __device__ Key choose(Key a, Key b, bool wants_first) const
+    __device__ Key lesser_or_greater(Key a, Key b, bool wants_first) const
     {
         Key least = a < b ? a : b, most = a < b ? b : a;
         return wants_first ? least : most;
@@ -754,9 +757,9 @@ struct pair_order
 {
     int by_distance;
 
-    __device__ struct live_near choose(const struct live_near &a,
-                                       const struct live_near &b,
-                                       bool wants_first) const
+    __device__ struct live_near lesser_or_greater(const struct live_near &a,
+                                                  const struct live_near &b,
+                                                  bool wants_first) const
     {
         return (comes_before(b, a, by_distance) != 0) == wants_first ? b : a;
     }
@@ -782,15 +785,16 @@ static __device__ __forceinline__ void sort_values_of_warp(T (&value)[EACH],
                 if (step >= EACH)
                 {
                     bool is_low = (lane & step / EACH) == 0;
-                    value[i] = order.choose(
-                        value[i], from_lane_xor(value[i], step / EACH),
+                    value[i] = order.lesser_or_greater(
+                        value[i], shuffle_xor_over_lanes(value[i], step / EACH),
                         is_low == rises);
                 }
                 else if ((i & step) == 0)
                 {
                     T low = value[i], high = value[i | step];
-                    value[i] = order.choose(low, high, rises);
-                    value[i | step] = order.choose(high, low, !rises);
+                    value[i] = order.lesser_or_greater(low, high, rises);
+                    value[i | step] =
+                        order.lesser_or_greater(high, low, !rises);
                 }
             }
         }
@@ -802,8 +806,8 @@ static __device__ __forceinline__ void sort_values_of_warp(T (&value)[EACH],
  * shared [EACH * OJ_LIVE_LANES * 17 / 16] is shared memory of the warp, with
  * gaps so that lanes access different banks. */
 template <int EACH, typename T>
-static __device__ __forceinline__ void deal_out(T (&value)[EACH],
-                                                uint64_t *shared)
+static __device__ __forceinline__ void
+transpose_blocked_to_striped(T (&value)[EACH], uint64_t *shared)
 {
     const int apart = 128 / (int)sizeof(T);
     T *to = (T *)(void *)shared;
@@ -825,7 +829,7 @@ static __device__ __forceinline__ uint64_t least_of_warp(uint64_t value)
 {
     for (int step = OJ_LIVE_LANES / 2; step > 0; step /= 2)
     {
-        uint64_t other = from_lane_xor(value, step);
+        uint64_t other = shuffle_xor_over_lanes(value, step);
         value = other < value ? other : value;
     }
     return value;
@@ -841,7 +845,8 @@ struct live_row
 };
 
 /* Returns the number of bits that hold the places of EACH pairs per lane. */
-template <int EACH> static __device__ __forceinline__ constexpr int place_bits()
+template <int EACH>
+static __device__ __forceinline__ constexpr int count_place_bits()
 {
     int bits = 0;
     while (1 << bits < EACH * OJ_LIVE_LANES)
@@ -857,7 +862,7 @@ template <typename Key, int EACH, bool HAS_DISTANCE>
 static __device__ __forceinline__ void
 sort_row_by_keys(const struct live_lists &lists, const struct live_row &row)
 {
-    constexpr int bits = HAS_DISTANCE ? place_bits<EACH>() : 0;
+    constexpr int bits = HAS_DISTANCE ? count_place_bits<EACH>() : 0;
     int lane = oj_cuda_live_lane();
     Key key[EACH];
     double distance[EACH];
@@ -872,7 +877,7 @@ sort_row_by_keys(const struct live_lists &lists, const struct live_row &row)
                      (Key)(HAS_DISTANCE ? place : 0);
     }
     sort_values_of_warp<EACH>(key, key_order());
-    deal_out<EACH>(key, row.shared);
+    transpose_blocked_to_striped<EACH>(key, row.shared);
 #pragma unroll
     for (int i = 0; HAS_DISTANCE && i < EACH; i++)
     {
@@ -915,7 +920,7 @@ sort_row_by_pairs(const struct live_lists &lists, const struct live_row &row)
 #pragma unroll
     for (int i = 0; i < EACH; i++)
         word[i] = (uint64_t)pair[i].id;
-    deal_out<EACH>(word, row.shared);
+    transpose_blocked_to_striped<EACH>(word, row.shared);
 #pragma unroll
     for (int i = 0; i < EACH; i++)
     {
@@ -924,7 +929,7 @@ sort_row_by_pairs(const struct live_lists &lists, const struct live_row &row)
             lists.id[row.at + place] = (int64_t)word[i];
         word[i] = (uint64_t)__double_as_longlong(pair[i].distance);
     }
-    deal_out<EACH>(word, row.shared);
+    transpose_blocked_to_striped<EACH>(word, row.shared);
 #pragma unroll
     for (int i = 0; i < EACH; i++)
     {
@@ -941,7 +946,7 @@ template <int EACH, bool HAS_DISTANCE>
 static __device__ __forceinline__ void sort_row(const struct live_lists &lists,
                                                 struct live_row row)
 {
-    constexpr int bits = HAS_DISTANCE ? place_bits<EACH>() : 0;
+    constexpr int bits = HAS_DISTANCE ? count_place_bits<EACH>() : 0;
     row.least = UINT64_MAX;
     row.most = 0;
     for (int i = oj_cuda_live_lane(); i < row.n; i += OJ_LIVE_LANES)
@@ -964,7 +969,7 @@ static __device__ __forceinline__ void sort_row(const struct live_lists &lists,
 /* Returns how many blocks of the kernel for EACH values per lane a
  * multiprocessor shall hold. The compiler limits the registers of a thread
  * accordingly. */
-template <int EACH> static constexpr int blocks_of_length(void)
+template <int EACH> static constexpr int min_blocks_for_row_length(void)
 {
     return EACH <= 4 ? 8 : EACH == 8 ? 5 : EACH == 16 ? 4 : 2;
 }
@@ -973,7 +978,7 @@ template <int EACH> static constexpr int blocks_of_length(void)
  * sorts such rows one after the other. */
 template <int EACH, bool HAS_DISTANCE>
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK,
-                                         blocks_of_length<EACH>())
+                                         min_blocks_for_row_length<EACH>())
     sort_rows_of_length(const __grid_constant__ struct live_lists lists)
 {
     const int most = EACH * OJ_LIVE_LANES, fewer = EACH == 1 ? 1 : most / 2;
@@ -998,13 +1003,13 @@ struct long_rows
     struct live_lists lists;
     const int64_t *first; /* [rows + 1] number of the first pair of a row */
 
-    __device__ int64_t row_of(int64_t i) const
+    __device__ int64_t row_of_long_pair(int64_t i) const
     {
         return oj_cuda_list_of_entry(first, (int64_t)0, lists.n_rows, i);
     }
-    __device__ int64_t place_of(int64_t i) const
+    __device__ int64_t index_of_long_pair(int64_t i) const
     {
-        int64_t row = row_of(i);
+        int64_t row = row_of_long_pair(i);
         return lists.offset[row] + (i - first[row]);
     }
 };
@@ -1022,7 +1027,7 @@ static oj_status order_long_rows(struct oj_cuda_work *work,
     OJ_TRY(work->order_by<uint64_t>(
         n, 64,
         [=] __device__(int64_t i)
-        { return key_of_id(rows.lists.id[rows.place_of(i)]); },
+        { return key_of_id(rows.lists.id[rows.index_of_long_pair(i)]); },
         order));
     if (rows.lists.by_distance)
     {
@@ -1032,14 +1037,15 @@ static oj_status order_long_rows(struct oj_cuda_work *work,
             [=] __device__(int64_t i)
             {
                 return (uint64_t)__double_as_longlong(
-                    rows.lists.distance[rows.place_of(by_id[i])]);
+                    rows.lists.distance[rows.index_of_long_pair(by_id[i])]);
             },
             order, NULL));
     }
     const int32_t *before = *order;
     return work->reorder_by<uint32_t>(
         n, row_bits,
-        [=] __device__(int64_t i) { return (uint32_t)rows.row_of(before[i]); },
+        [=] __device__(int64_t i)
+        { return (uint32_t)rows.row_of_long_pair(before[i]); },
         order, NULL);
 }
 
@@ -1053,7 +1059,7 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
     int32_t *order;
     int64_t *id;
     double *distance;
-    OJ_TRY(own.scan_computed(
+    OJ_TRY(own.scan_of_computed_values(
         lists.n_rows,
         [=] __device__(ptrdiff_t i)
         {
@@ -1079,7 +1085,7 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
     OJ_TRY(own.each(n,
                     [=] __device__(int64_t i)
                     {
-                        int64_t from = rows.place_of(sorted[i]);
+                        int64_t from = rows.index_of_long_pair(sorted[i]);
                         id[i] = lists.id[from];
                         if (lists.distance != NULL)
                             distance[i] = lists.distance[from];
@@ -1087,7 +1093,7 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
     return own.each(n,
                     [=] __device__(int64_t i)
                     {
-                        int64_t to = rows.place_of(i);
+                        int64_t to = rows.index_of_long_pair(i);
                         lists.id[to] = id[i];
                         if (lists.distance != NULL)
                             lists.distance[to] = distance[i];
@@ -1144,7 +1150,7 @@ static oj_status cut_rows_behind_kth(struct oj_cuda_work *work, int64_t n_rows,
 {
     const struct oj_cuda_live_found from = *found;
     struct oj_cuda_live_found to = {};
-    OJ_TRY(work->scan_computed(
+    OJ_TRY(work->scan_of_computed_values(
         n_rows,
         [=] __device__(ptrdiff_t i)
         {
@@ -1198,7 +1204,7 @@ static oj_status order_rows(const struct oj_cuda_live_part *part,
         {
             double x = rows.box != NULL ? rows.box[i].x0 : rows.x[i];
             double y = rows.box != NULL ? rows.box[i].y0 : rows.y[i];
-            return (uint32_t)(oj_live_code(frame, x, y) >> 32);
+            return (uint32_t)(oj_live_morton_code(frame, x, y) >> 32);
         },
         order);
 }
@@ -1206,7 +1212,7 @@ static oj_status order_rows(const struct oj_cuda_live_part *part,
 /* Returns how many rows a warp takes: one if the rows have no order, otherwise
  * as many as leave enough warps. */
 static int count_rows_per_warp(const struct oj_cuda_live_part *part,
-                               const struct live_question &q)
+                               const struct live_device_query &q)
 {
     int64_t n = q.rows.n / (part->device.n_processors * ENOUGH_WARPS);
     if (q.order == NULL || n < 1)
@@ -1215,7 +1221,7 @@ static int count_rows_per_warp(const struct oj_cuda_live_part *part,
 }
 
 /* Returns the number of threads of the warps that all rows need. */
-static int64_t threads_of_rows(const struct live_question &q)
+static int64_t threads_of_rows(const struct live_device_query &q)
 {
     return (q.rows.n + q.n_together - 1) / q.n_together * OJ_LIVE_LANES;
 }
@@ -1224,7 +1230,7 @@ static int64_t threads_of_rows(const struct live_question &q)
  * particular order. *longest becomes the greatest number of pairs of a row. */
 static oj_status list_pairs(const struct oj_cuda_live_part *part,
                             struct oj_cuda_work *work,
-                            const struct live_question &q,
+                            const struct live_device_query &q,
                             struct oj_cuda_live_found *out, int64_t *longest)
 {
     struct
@@ -1260,9 +1266,9 @@ static oj_status list_pairs(const struct oj_cuda_live_part *part,
 /* Lists the at most k nearest points of each row. *bound2 [rows] becomes the
  * squared bound of each row, which includes the ties of the k-th point. */
 static oj_status list_nearest(const struct oj_cuda_live_part *part,
-                              struct oj_cuda_work *work, struct live_question q,
-                              int k, struct oj_cuda_live_found *out,
-                              double **bound2)
+                              struct oj_cuda_work *work,
+                              struct live_device_query q, int k,
+                              struct oj_cuda_live_found *out, double **bound2)
 {
     const struct oj_cuda_live_pages pages = part->pages;
     const struct oj_cuda_live_ids ids = part->ids;
@@ -1277,7 +1283,7 @@ static oj_status list_nearest(const struct oj_cuda_live_part *part,
     OJ_TRY(work->make(n * k, &of.distance));
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
         threads_of_rows(q), find_nearest_points, pages, ids, q, of));
-    OJ_TRY(work->scan_total(of.count, n, &out->n));
+    OJ_TRY(work->scan_and_read_total(of.count, n, &out->n));
     out->offset = of.count;
     *bound2 = of.bound2;
     if (out->n == n * k) /* each row has k of them */
@@ -1307,7 +1313,7 @@ static oj_status list_nearest(const struct oj_cuda_live_part *part,
  */
 static oj_status list_nearest_and_ties(const struct oj_cuda_live_part *part,
                                        struct oj_cuda_work *work, int k,
-                                       struct live_question q,
+                                       struct live_device_query q,
                                        struct oj_cuda_live_found *out)
 {
     struct oj_cuda_live_found first = {};
@@ -1323,20 +1329,20 @@ static oj_status list_nearest_and_ties(const struct oj_cuda_live_part *part,
     return cut_rows_behind_kth(work, q.rows.n, k, out);
 }
 
-oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
-                            struct oj_cuda_work *work,
-                            const struct oj_relation *relation,
-                            const struct oj_cuda_live_rows *rows,
-                            struct oj_cuda_live_found *out)
+oj_status oj_cuda_live_find_pairs(const struct oj_cuda_live_part *part,
+                                  struct oj_cuda_work *work,
+                                  const struct oj_relation *relation,
+                                  const struct oj_cuda_live_rows *rows,
+                                  struct oj_cuda_live_found *out)
 {
     struct oj_cuda_live_found found = {};
-    struct live_question q;
+    struct live_device_query q;
     int32_t *order;
     double *bound2;
     int64_t longest;
     *out = {};
     if (part->n_points == 0 || rows->n == 0)
-        return work->make_zeros(rows->n + 1, &out->offset);
+        return work->allocate_zeros(rows->n + 1, &out->offset);
     OJ_TRY(order_rows(part, work, rows, &order));
     q = live_question_make(relation, rows);
     q.order = order;

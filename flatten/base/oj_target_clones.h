@@ -1,8 +1,8 @@
 /** Attributes for functions that are compiled once per instruction set; the
  *  loader chooses the version that fits the processor. Empty if the compiler or
  *  a sanitizer does not support this. */
-#ifndef OJ_CLONES_H
-#define OJ_CLONES_H
+#ifndef OJ_TARGET_CLONES_H
+#define OJ_TARGET_CLONES_H
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&    \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

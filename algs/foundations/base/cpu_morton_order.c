@@ -1,4 +1,4 @@
-#include "cpu_spatial_order.h"
+#include "cpu_morton_order.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_compare.h"
@@ -27,7 +27,8 @@ static void range_of_middle_98_percent(double *v, int n, double *low,
     *high += wider;
 }
 
-struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
+struct oj_box oj_order_frame_of_sample(int64_t n, const double *x,
+                                       const double *y)
 {
     double sample_x[N_SAMPLES], sample_y[N_SAMPLES];
     struct oj_box frame = {0.0, 0.0, 0.0, 0.0};
@@ -59,7 +60,7 @@ static double compute_morton_key_scale(const struct oj_box *frame)
     return isfinite(scale) ? scale : 0.0;
 }
 
-void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
+void oj_order_counts_to_positions(int64_t n_slices, int64_t n_buckets,
                                   int64_t *start, int64_t *offset)
 {
     int64_t total = 0;
@@ -184,7 +185,7 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
             b->slice_start[s * n_buckets + b->bucket_of[p]] +=
                 b->histogram[s * b->n_prefixes + p];
     }
-    oj_order_slices_to_positions(b->n_slices, n_buckets, b->slice_start,
+    oj_order_counts_to_positions(b->n_slices, n_buckets, b->slice_start,
                                  order->bucket_offset);
     order->n_points = order->bucket_offset[n_buckets];
     order->largest_bucket = 0;
@@ -226,7 +227,7 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     b.n_slices = n < 65536 ? 1 : n_threads;
     b.x = x;
     b.y = y;
-    b.frame = oj_order_frame(n, x, y);
+    b.frame = oj_order_frame_of_sample(n, x, y);
     b.mask =
         mask != NULL && oj_reach_mask_may_exclude(mask, &b.frame) ? mask : NULL;
     b.scale = compute_morton_key_scale(&b.frame);

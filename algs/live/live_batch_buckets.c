@@ -1,7 +1,7 @@
 #include "live_batch.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../foundations/base/cpu_spatial_order.h"
+#include "../foundations/base/cpu_morton_order.h"
 
 #include <string.h>
 
@@ -19,12 +19,14 @@ static int64_t bucket_of_key(const struct live_batch *b, uint64_t key)
                                    : (int64_t)(key >> b->shift);
 }
 
-static int64_t *movers_of_slice(const struct live_batch *b, int64_t slice)
+static int64_t *moving_counts_of_slice(const struct live_batch *b,
+                                       int64_t slice)
 {
     return b->start + slice * b->n_buckets;
 }
 
-static int64_t *leavers_of_slice(const struct live_batch *b, int64_t slice)
+static int64_t *leaving_counts_of_slice(const struct live_batch *b,
+                                        int64_t slice)
 {
     return b->start + (b->n_slices + slice) * b->n_buckets;
 }
@@ -43,7 +45,7 @@ static void find_target_pages_of_movers(const struct live_batch *b, int64_t n,
             place[i].x = b->x[mover[at + i].value];
             place[i].y = b->y[mover[at + i].value];
         }
-        live_state_locate(b->live->state, k, place);
+        live_state_locate_points(b->live->state, k, place);
         for (int i = 0; i < k; i++)
             mover[at + i].key = place[i].child == LIVE_NO_CHILD
                                     ? LIVE_KEY_OF_NONE + place[i].parent
@@ -60,8 +62,8 @@ static void list_and_count_movers_of_slice(int64_t first, int64_t end,
     int64_t slice = first / b->rows_of_slice, n = 0;
     const struct live_rows *rows = &b->rows[slice];
     struct oj_keyed *mover = b->mover + rows->first_arriving;
-    int64_t *n_movers = movers_of_slice(b, slice);
-    int64_t *n_leavers = leavers_of_slice(b, slice);
+    int64_t *n_movers = moving_counts_of_slice(b, slice);
+    int64_t *n_leavers = leaving_counts_of_slice(b, slice);
     if (rows->n_arriving + rows->n_leaving == 0)
         return;
     for (int64_t i = first; i < end; i++)
@@ -76,16 +78,16 @@ static void list_and_count_movers_of_slice(int64_t first, int64_t end,
         n_movers[bucket_of_key(b, mover[i].key)]++;
 }
 
-static void deal_slice_to_buckets(int64_t first, int64_t end, void *user)
+static void distribute_slice_to_buckets(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
     int64_t slice = first / b->rows_of_slice;
     const struct live_rows *rows = &b->rows[slice];
     const struct oj_keyed *mover = b->mover + rows->first_arriving;
-    int64_t *next = movers_of_slice(b, slice);
+    int64_t *next = moving_counts_of_slice(b, slice);
     for (int64_t i = 0; i < rows->n_arriving; i++)
         b->sorted[next[bucket_of_key(b, mover[i].key)]++] = mover[i];
-    next = leavers_of_slice(b, slice);
+    next = leaving_counts_of_slice(b, slice);
     for (int64_t i = first; rows->n_leaving > 0 && i < end; i++)
     {
         uint64_t place = b->place[i] & (LIVE_NO_PLACE - 1);
@@ -96,7 +98,7 @@ static void deal_slice_to_buckets(int64_t first, int64_t end, void *user)
 }
 
 /* Counts the points that leave each page, and lists these pages. */
-static void count_leavers(struct live_batch *b, int64_t bucket)
+static void count_points_leaving_pages(struct live_batch *b, int64_t bucket)
 {
     uint32_t *n_leaving = b->live->leaving;
     uint32_t *left = b->left + b->first_leaver[bucket];
@@ -125,7 +127,7 @@ static int64_t count_missing_pages(const struct live_batch *b, int64_t bucket,
         if (page >> b->shift == bucket)
             room += b->live->leaving[page];
     }
-    return more > room ? live_pages_of(more - room) : 0;
+    return more > room ? live_count_pages_of_leaf(more - room) : 0;
 }
 
 /* Sorts the movers of a bucket by target. */
@@ -144,14 +146,14 @@ static void prepare_bucket(int64_t bucket, int thread, void *user)
     struct live_batch *b = user;
     int64_t end = b->first_mover[bucket + 1], next, n = 0;
     (void)thread;
-    count_leavers(b, bucket);
+    count_points_leaving_pages(b, bucket);
     sort_movers(b, bucket);
     for (int64_t i = b->first_mover[bucket]; i < end; i = next)
     {
         uint64_t key = b->sorted[i].key;
         next = live_batch_end_of_group(b, i, end);
         n += key >= LIVE_KEY_OF_NONE
-                 ? live_pages_of(next - i)
+                 ? live_count_pages_of_leaf(next - i)
                  : count_missing_pages(b, bucket, (uint32_t)key, next - i);
     }
     b->bucket[bucket].n_promised = n;
@@ -197,15 +199,17 @@ static oj_status reserve_buckets(struct live_batch *b, struct oj_error *err)
     return allocate_buckets(b, err);
 }
 
-oj_status live_batch_deal(struct live_batch *b, struct oj_error *err)
+oj_status live_batch_distribute_to_buckets(struct live_batch *b,
+                                           struct oj_error *err)
 {
     OJ_TRY(reserve_buckets(b, err));
     live_batch_run_on_slices(b, list_and_count_movers_of_slice);
-    oj_order_slices_to_positions(b->n_slices, b->n_buckets,
-                                 movers_of_slice(b, 0), b->first_mover);
-    oj_order_slices_to_positions(b->n_slices, b->n_buckets,
-                                 leavers_of_slice(b, 0), b->first_leaver);
-    live_batch_run_on_slices(b, deal_slice_to_buckets);
+    oj_order_counts_to_positions(b->n_slices, b->n_buckets,
+                                 moving_counts_of_slice(b, 0), b->first_mover);
+    oj_order_counts_to_positions(b->n_slices, b->n_buckets,
+                                 leaving_counts_of_slice(b, 0),
+                                 b->first_leaver);
+    live_batch_run_on_slices(b, distribute_slice_to_buckets);
     live_batch_run_on_buckets(b, prepare_bucket);
     for (int64_t i = 0; i < b->n_buckets; i++)
         b->n_promised += b->bucket[i].n_promised;

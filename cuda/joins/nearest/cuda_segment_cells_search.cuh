@@ -1,7 +1,7 @@
 /** Finds the nearest segment of a point by the cells of a quadtree in a square.
  *
  *  A leaf of the tree lists every segment that can be nearest to one of its
- *  points (cuda_near_cell_split_math.cuh makes the lists). Each segment is
+ *  points (cuda_segment_cells_bounds.cuh makes the lists). Each segment is
  *  stored as four small integers relative to the middle of the cell, and by its
  *  number:
  *
@@ -37,8 +37,8 @@
  *
  *  Source: ours.
  */
-#ifndef CUDA_NEAREST_SEGMENT_CELL_CUH
-#define CUDA_NEAREST_SEGMENT_CELL_CUH
+#ifndef CUDA_SEGMENT_CELLS_SEARCH_CUH
+#define CUDA_SEGMENT_CELLS_SEARCH_CUH
 
 #include "../../../algs/foundations/kernels/oj_segment.h"
 #include "../../foundations/device/oj_segment_record.h"
@@ -161,7 +161,7 @@ OJ_NEAR_FN struct oj_near_two oj_near_load_two_entries(const uint64_t *at)
     return two;
 }
 
-OJ_NEAR_FN struct oj_near_pair oj_near_load_pair(const uint64_t *at)
+OJ_NEAR_FN struct oj_near_pair oj_near_load_segment_and_rank(const uint64_t *at)
 {
     struct oj_near_pair pair;
     uint2 v = __ldg((const uint2 *)at);
@@ -305,12 +305,12 @@ OJ_NEAR_FN void oj_near_measure_close_entries(const struct oj_near_view *v,
     uint32_t i;
     for (i = 0; i < leaf->n; i++)
     {
-        struct oj_near_pair at = oj_near_load_pair(leaf->entry + i);
+        struct oj_near_pair at = oj_near_load_segment_and_rank(leaf->entry + i);
         struct oj_near_pair pair;
         if (!(oj_near_entry_distance2((uint32_t)at.segment, (uint32_t)at.rank,
                                       leaf->px, leaf->py) <= limit2))
             continue;
-        pair = oj_near_load_pair(leaf->pair + i);
+        pair = oj_near_load_segment_and_rank(leaf->pair + i);
         oj_near_keep_nearer_with_ties(
             best, oj_near_exact_distance(v->segment, pair.segment, x, y),
             pair.rank, ties);
@@ -334,7 +334,7 @@ OJ_NEAR_FN void oj_near_measure_long_leaf(const struct oj_near_view *v,
     uint32_t i;
     for (i = 0; i < leaf->n; i++)
     {
-        struct oj_near_pair at = oj_near_load_pair(leaf->entry + i);
+        struct oj_near_pair at = oj_near_load_segment_and_rank(leaf->entry + i);
         least2 = fminf(least2, oj_near_entry_distance2((uint32_t)at.segment,
                                                        (uint32_t)at.rank,
                                                        leaf->px, leaf->py));
@@ -361,8 +361,8 @@ OJ_NEAR_FN uint32_t oj_near_max(uint32_t a, uint32_t b)
     return a < b ? b : a;
 }
 
-OJ_NEAR_FN void oj_near_keys_add(struct oj_near_keys *keys, float distance2,
-                                 uint32_t i)
+OJ_NEAR_FN void oj_near_keys_keep_three_least(struct oj_near_keys *keys,
+                                              float distance2, uint32_t i)
 {
     uint32_t key = (__float_as_uint(distance2) & ~(OJ_NEAR_SHORT - 1u)) | i;
     uint32_t behind = oj_near_max(keys->first, key);
@@ -377,10 +377,10 @@ OJ_NEAR_FN void oj_near_add_two_entries(struct oj_near_keys *keys,
                                         const struct oj_near_leaf *leaf,
                                         uint32_t i)
 {
-    oj_near_keys_add(
+    oj_near_keys_keep_three_least(
         keys, oj_near_entry_distance2(two->a0, two->b0, leaf->px, leaf->py), i);
     if (i + 1 < leaf->n)
-        oj_near_keys_add(
+        oj_near_keys_keep_three_least(
             keys, oj_near_entry_distance2(two->a1, two->b1, leaf->px, leaf->py),
             i + 1);
 }
@@ -393,10 +393,11 @@ OJ_NEAR_FN void oj_near_measure_two_entries(const struct oj_near_view *v,
                                             uint32_t n, double x, double y,
                                             int ties, struct oj_near_best *best)
 {
-    struct oj_near_pair one = oj_near_load_pair(leaf->pair + first), two = one;
+    struct oj_near_pair one = oj_near_load_segment_and_rank(leaf->pair + first),
+                        two = one;
     struct oj_cuda_segment s, t;
     if (n > 1)
-        two = oj_near_load_pair(leaf->pair + second);
+        two = oj_near_load_segment_and_rank(leaf->pair + second);
     s = oj_near_load_segment(v->segment, one.segment);
     t = s;
     if (n > 1)

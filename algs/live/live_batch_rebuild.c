@@ -68,7 +68,7 @@ static void add_points_of_rows(int64_t first, int64_t end, void *user)
 }
 
 /* Returns the number of points of a page that the batch does not change. */
-static int count_kept_points(const struct live_gathering *g, int64_t page)
+static int count_unchanged_points(const struct live_gathering *g, int64_t page)
 {
     const uint64_t *changed = g->changed + page * WORDS_OF_PAGE;
     int n = g->b->live->state->page[page].n_points;
@@ -82,7 +82,7 @@ static void count_points_of_pages(int64_t first, int64_t end, void *user)
     struct live_gathering *g = user;
     int64_t n = 0;
     for (int64_t p = first; p < end; p++)
-        n += count_kept_points(g, p);
+        n += count_unchanged_points(g, p);
     g->first_kept[first / PAGES_AT_ONCE] = n;
 }
 
@@ -95,7 +95,7 @@ static void add_points_of_pages(int64_t first, int64_t end, void *user)
         const struct live_page *page = &g->b->live->state->page[p];
         const struct live_block *block = page->block;
         const uint64_t *changed = g->changed + p * WORDS_OF_PAGE;
-        if (count_kept_points(g, p) == 0)
+        if (count_unchanged_points(g, p) == 0)
             continue;
         for (int slot = 0; slot < page->n; slot++)
         {

@@ -8,8 +8,8 @@
  *
  *  The order affects only the speed, never the result.
  */
-#ifndef CPU_SPATIAL_ORDER_H
-#define CPU_SPATIAL_ORDER_H
+#ifndef CPU_MORTON_ORDER_H
+#define CPU_MORTON_ORDER_H
 
 #include "oj_feature_box.h"
 #include "oj_reach_mask.h"
@@ -60,7 +60,8 @@ OJ_MUST_USE oj_status oj_order_build_masked(struct oj_order *order,
  * enlarged, estimated from a sample. With this frame a few distant outliers do
  * not compress all other points into few columns. All 0 if the sample has no
  * finite point. */
-struct oj_box oj_order_frame(int64_t n, const double *x, const double *y);
+struct oj_box oj_order_frame_of_sample(int64_t n, const double *x,
+                                       const double *y);
 
 /** Returns the first element of a slice if n elements are divided into n_slices
  * equal slices; n for slice == n_slices, the end of the last slice. */
@@ -75,7 +76,7 @@ static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
  *  previous bucket. Within a bucket, slices are in order. Stores the first
  *  position of each bucket in offset [n_buckets + 1].
  */
-void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
+void oj_order_counts_to_positions(int64_t n_slices, int64_t n_buckets,
                                   int64_t *start, int64_t *offset);
 
 /** Sorts one bucket stably by the upper bits of the key. scratch must have room

@@ -1,21 +1,25 @@
 /** Applies a batch of changes, on several threads.
  *
- *    step        file             what it does
- *    1 find      live_classify.c  finds the entry of each id, and adds entries
- *                                 for new ids; of several changes of an id the
- *                                 last one counts
- *    2 classify  live_classify.c  a point stays in its page, or it is a mover,
- *                                 which goes to another page or is new, or a
- *                                 leaver, which leaves its page
- *    3 decide    live_gather.c    if the share of movers is large, rebuilds all
- *    4 deal      live_deal.c      finds the pages of movers; deals movers and
- *                                 leavers to buckets, which are ranges of pages
- *    5 reserve                    allocates all memory that the steps 6, 7
- *                                 and 9 need
- *    6 in place                   overwrites the points that stay
- *    7 move                       makes holes where leavers were, adds movers
- *    8 split     live_reshape.c   splits pages that overflow
- *    9 tidy                       removes empty pages, unites small siblings
+ *    step        file                   what it does
+ *    1 find      live_batch_classify.c  finds the entry of each id, and adds
+ *                                       entries for new ids; of several changes
+ *                                       of an id the last one counts
+ *    2 classify  live_batch_classify.c  a point stays in its page, or it is a
+ *                                       mover, which goes to another page or is
+ *                                       new, or a leaver, which leaves its page
+ *    3 decide    live_batch_rebuild.c   if the share of movers is large,
+ *                                       rebuilds all
+ *    4 distribute  live_batch_buckets.c finds the pages of movers; distributes
+ *                                       movers and leavers to buckets, which
+ *                                       are ranges of pages
+ *    5 reserve                          allocates all memory that the steps 6,
+ *                                       7 and 9 need
+ *    6 in place                         overwrites the points that stay
+ *    7 move                             makes holes where leavers were, adds
+ *                                       movers
+ *    8 split     live_reshape.c         splits pages that overflow
+ *    9 tidy                             removes empty pages, unites small
+ *                                       siblings
  *
  *  Threads take slices of rows in steps 1, 2, 4 and 6, and buckets in steps 4,
  *  7 and 9, so that one thread at a time changes a page. The state does not
@@ -248,7 +252,8 @@ static void move_points_within_pages(int64_t first, int64_t end, void *user)
 /* --- 7 move ----------------------------------------------------------------
  */
 
-static void prefetch_slot_of_leaver(const struct live_batch *b, uint64_t place)
+static void prefetch_slot_of_leaving_point(const struct live_batch *b,
+                                           uint64_t place)
 {
     const struct live_block *block =
         b->state->page[place / LIVE_PAGE_POINTS].block;
@@ -256,25 +261,27 @@ static void prefetch_slot_of_leaver(const struct live_batch *b, uint64_t place)
     __builtin_prefetch(&block->id[place % LIVE_PAGE_POINTS], 1);
 }
 
-static void remove_leavers_from_pages(struct live_batch *b, int64_t bucket)
+static void remove_leaving_points_from_pages(struct live_batch *b,
+                                             int64_t bucket)
 {
     int64_t end = b->first_leaver[bucket + 1];
     for (int64_t i = b->first_leaver[bucket]; i < end; i++)
     {
         uint64_t place = b->leaver[i];
         if (i + LIVE_AHEAD < end)
-            prefetch_slot_of_leaver(b, b->leaver[i + LIVE_AHEAD]);
-        live_page_remove(&b->state->page[place / LIVE_PAGE_POINTS],
-                         (int)(place % LIVE_PAGE_POINTS));
+            prefetch_slot_of_leaving_point(b, b->leaver[i + LIVE_AHEAD]);
+        live_page_remove_point(&b->state->page[place / LIVE_PAGE_POINTS],
+                               (int)(place % LIVE_PAGE_POINTS));
     }
 }
 
 /* Adds the point of a row to a page with room. */
 static void add_point_of_row(struct live_batch *b, uint32_t page, int64_t row)
 {
-    int slot =
-        live_page_add(&b->state->page[page], b->x[row], b->y[row], b->id[row]);
-    live_entry_set_place(&b->live->ids.entry[b->entry[row]], page, slot);
+    int slot = live_page_add_point(&b->state->page[page], b->x[row], b->y[row],
+                                   b->id[row]);
+    live_entry_set_page_and_slot(&b->live->ids.entry[b->entry[row]], page,
+                                 slot);
 }
 
 static void prefetch_entry_and_page_of_arrival(const struct live_batch *b,
@@ -339,7 +346,7 @@ static void move_between_pages(int64_t bucket, int thread, void *user)
     struct live_batch *b = user;
     (void)thread;
     live_batch_clear_leaving(b, bucket);
-    remove_leavers_from_pages(b, bucket);
+    remove_leaving_points_from_pages(b, bucket);
     add_arrivals_to_pages(b, bucket);
 }
 
@@ -453,8 +460,8 @@ static void split_full_pages(struct live_batch *b)
                 reshape_task_of_group(b, &b->mover[b->first_mover[k] + i]);
     }
     if (task != NULL)
-        live_reshape(b->live, b->state, b->n_threads, &arrivals, b->n_promised,
-                     n, task);
+        live_reshape_leaves(b->live, b->state, b->n_threads, &arrivals,
+                            b->n_promised, n, task);
     at = 0;
     for (int64_t k = 0; k < b->n_buckets; k++)
     {
@@ -508,7 +515,8 @@ static int64_t count_points_to_unite(const struct live_state *state,
     return n;
 }
 
-static int is_page_untidy(const struct live_state *state, uint32_t number)
+static int is_page_empty_or_mergeable(const struct live_state *state,
+                                      uint32_t number)
 {
     const struct live_page *page = &state->page[number];
     if (page->block == NULL || page->n_points > MOST_TO_UNITE)
@@ -521,7 +529,8 @@ static int is_page_untidy(const struct live_state *state, uint32_t number)
 /* Lists the pages of a bucket that are empty now, or whose leaf and its
  * siblings have few enough points to be united. A listed page number may have
  * been freed and used again since; tidying the new page does no harm. */
-static void find_untidy_pages(int64_t bucket, int thread, void *user)
+static void find_empty_or_mergeable_pages(int64_t bucket, int thread,
+                                          void *user)
 {
     struct live_batch *b = user;
     uint32_t *left = b->left + b->first_leaver[bucket];
@@ -529,7 +538,7 @@ static void find_untidy_pages(int64_t bucket, int thread, void *user)
     (void)thread;
     for (int64_t i = 0; i < b->bucket[bucket].n_left; i++)
     {
-        if (is_page_untidy(b->state, left[i]))
+        if (is_page_empty_or_mergeable(b->state, left[i]))
             left[n++] = left[i];
     }
     b->bucket[bucket].n_untidy = n;
@@ -636,7 +645,8 @@ static int64_t unite_leaves_of_nodes(struct live_batch *b, int64_t n,
         if (n_points >= 0)
             task[n_tasks++] = reshape_task_of_node(b->state, number, n_points);
     }
-    live_reshape(b->live, b->state, b->n_threads, &arrivals, 0, n_tasks, task);
+    live_reshape_leaves(b->live, b->state, b->n_threads, &arrivals, 0, n_tasks,
+                        task);
     for (int64_t i = 0; i < n_tasks; i++)
     {
         if (task[i].is_done && task[i].parent != LIVE_NONE)
@@ -646,12 +656,12 @@ static int64_t unite_leaves_of_nodes(struct live_batch *b, int64_t n,
 }
 
 /* Tidies the pages that points have left. Unites nodes level by level. */
-static void tidy_pages_left_by_points(struct live_batch *b)
+static void free_or_merge_pages_left_by_points(struct live_batch *b)
 {
     struct live_reshape *task;
     struct oj_keyed *node;
     int64_t n = 0;
-    live_batch_run_on_buckets(b, find_untidy_pages);
+    live_batch_run_on_buckets(b, find_empty_or_mergeable_pages);
     for (int64_t k = 0; k < b->n_buckets; k++)
         n += b->bucket[k].n_untidy;
     if (n == 0)
@@ -674,7 +684,7 @@ static oj_status reserve_and_change_pages(struct live_batch *b,
     oj_status status;
     b->live->was_rebuilt = 0;
     live_free_gathered(b->live);
-    OJ_TRY(live_batch_deal(b, err));
+    OJ_TRY(live_batch_distribute_to_buckets(b, err));
     begin_change_of_state(b->live);
     status = reserve_room_for_batch(b, err);
     if (status != OJ_OK)
@@ -690,7 +700,7 @@ static oj_status reserve_and_change_pages(struct live_batch *b,
     {
         live_batch_run_on_buckets(b, move_between_pages);
         split_full_pages(b);
-        tidy_pages_left_by_points(b);
+        free_or_merge_pages_left_by_points(b);
     }
     b->state->n_points += b->all.n_arriving - b->all.n_leaving;
     b->state->edition++;
@@ -700,7 +710,7 @@ static oj_status reserve_and_change_pages(struct live_batch *b,
 
 /* Removes the ids of removed points, and the unknown ids among the removals of
  * the batch. */
-static void remove_leavers_from_ids(struct live_batch *b)
+static void remove_ids_of_removed_points(struct live_batch *b)
 {
     struct live_ids *ids = &b->live->ids;
     if (b->all.counts.n_removed + b->all.counts.n_unknown == 0)
@@ -721,7 +731,7 @@ static oj_status classify_and_apply_batch(struct live_batch *b,
                                           struct oj_error *err)
 {
     struct oj_live *live = b->live;
-    oj_status status = live_batch_classify(b, err);
+    oj_status status = live_batch_classify_rows(b, err);
     if (status == OJ_OK && live_batch_is_rebuild_cheaper(b))
     {
         begin_change_of_state(live);
@@ -736,7 +746,7 @@ static oj_status classify_and_apply_batch(struct live_batch *b,
         live_batch_remove_ids(b);
         return status;
     }
-    remove_leavers_from_ids(b);
+    remove_ids_of_removed_points(b);
     live->counts.n_batches++;
     live_counts_add(&live->counts, &b->all.counts);
     return OJ_OK;

@@ -51,7 +51,7 @@ static void find_entries_of_slice(struct live_batch *b, int64_t first,
 
 /* Marks all rows of an id within a part, except the last, as
  * LIVE_SUPERSEDED. */
-static void drop_superseded_of_part(int64_t part, int thread, void *user)
+static void mark_superseded_rows_of_part(int64_t part, int thread, void *user)
 {
     struct live_batch *b = user;
     const uint32_t *row = b->parts.row;
@@ -77,7 +77,8 @@ static oj_status add_entries_of_new_ids(struct live_batch *b,
 {
     struct live_ids *ids = &b->live->ids;
     OJ_TRY(live_ids_reserve(ids, b->n_threads, ids->n + b->all.n_new, err));
-    OJ_TRY(live_ids_deal(ids, b->n_threads, b->n, b->id, &b->parts, err));
+    OJ_TRY(live_ids_distribute_rows(ids, b->n_threads, b->n, b->id, &b->parts,
+                                    err));
     if (b->all.n_new > 0)
         OJ_TRY(live_ids_put(ids, b->n_threads, &b->parts, b->id,
                             live_ids_next_mark(ids), b->entry,
@@ -85,7 +86,8 @@ static oj_status add_entries_of_new_ids(struct live_batch *b,
     if (b->all.has_repeats)
     {
         b->mark = live_ids_next_mark(ids);
-        oj_parallel_for(b->n_threads, b->parts.n, drop_superseded_of_part, b);
+        oj_parallel_for(b->n_threads, b->parts.n, mark_superseded_rows_of_part,
+                        b);
     }
     live_ids_parts_free(&b->parts);
     return OJ_OK;
@@ -185,7 +187,7 @@ static void find_and_classify_slice(int64_t first, int64_t end, void *user)
 }
 
 /* Adds up the slices. */
-static void add_up_slices(struct live_batch *b)
+static void sum_counts_of_slices(struct live_batch *b)
 {
     struct live_rows all = {.counts.n_superseded = b->all.counts.n_superseded};
     for (int64_t i = 0; i < b->n_slices; i++)
@@ -218,7 +220,7 @@ static oj_status allocate_rows_and_slices(struct live_batch *b,
     return OJ_OK;
 }
 
-oj_status live_batch_classify(struct live_batch *b, struct oj_error *err)
+oj_status live_batch_classify_rows(struct live_batch *b, struct oj_error *err)
 {
     struct live_ids *ids = &b->live->ids;
     b->rows_of_slice = b->n < LARGE_BATCH ? ROWS_OF_SLICE : ROWS_OF_LARGE_SLICE;
@@ -229,12 +231,12 @@ oj_status live_batch_classify(struct live_batch *b, struct oj_error *err)
     {
         b->mark = live_ids_next_mark(ids);
         live_batch_run_on_slices(b, find_and_classify_slice);
-        add_up_slices(b);
+        sum_counts_of_slices(b);
     }
     if (b->all.n_new == 0 && !b->all.has_repeats)
         return OJ_OK;
     OJ_TRY(add_entries_of_new_ids(b, err));
     live_batch_run_on_slices(b, classify_slice);
-    add_up_slices(b);
+    sum_counts_of_slices(b);
     return OJ_OK;
 }

@@ -9,10 +9,10 @@
  *  middle of the entries and scaled by a power of two, so that little precision
  *  is lost where most of the data are. They only select candidates, never
  *  decide a pair. Entries must be sorted so that neighbours are close together
- *  (cpu_spatial_order.h).
+ *  (cpu_morton_order.h).
  */
-#ifndef CPU_TREE_H
-#define CPU_TREE_H
+#ifndef CPU_PACKED_TREE_H
+#define CPU_PACKED_TREE_H
 
 #include "oj_feature_box.h"
 

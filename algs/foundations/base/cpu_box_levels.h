@@ -10,8 +10,8 @@
  *  so that neighbours are close together (Morton order or similar). Source:
  *  packed R-trees (Kamel and Faloutsos 1993).
  */
-#ifndef CPU_BOX_TREE_H
-#define CPU_BOX_TREE_H
+#ifndef CPU_BOX_LEVELS_H
+#define CPU_BOX_LEVELS_H
 
 #include <stdint.h>
 #include <string.h>
@@ -100,7 +100,8 @@ static inline struct oj_box_child oj_box_levels_common_ancestor(int64_t first,
 }
 
 /** Returns the squared distance between two boxes. */
-static inline double oj_box_gap2(int n_dims, const double *a, const double *b)
+static inline double oj_box_squared_distance(int n_dims, const double *a,
+                                             const double *b)
 {
     double sum = 0.0;
     for (int d = 0; d < n_dims; d++)
@@ -132,7 +133,8 @@ static inline int oj_box_levels_push(const struct oj_box_levels *levels,
     {
         int64_t c = first_last ? n - 1 - i : i;
         struct oj_box_child child = {
-            oj_box_gap2(n_dims, to, box + c * 2 * n_dims), first + c, level};
+            oj_box_squared_distance(n_dims, to, box + c * 2 * n_dims),
+            first + c, level};
         int place = depth;
         if (child.d2 > most2)
             continue;

@@ -1,4 +1,4 @@
-/** Builds the cells for the nearest segment (cuda_nearest_segment_cell.cuh) on
+/** Builds the cells for the nearest segment (cuda_segment_cells_search.cuh) on
  *  a device, in rounds, each over all nodes that have a list, from the root
  *  down.
  *
@@ -10,12 +10,12 @@
  *  additions, so their order differs between runs; answers do not depend on it.
  *  A node without room for its children becomes a leaf.
  */
-#ifndef CUDA_SEGMENT_CELL_TREE_CUH
-#define CUDA_SEGMENT_CELL_TREE_CUH
+#ifndef CUDA_SEGMENT_CELLS_BUILD_CUH
+#define CUDA_SEGMENT_CELLS_BUILD_CUH
 
 #include "../../foundations/device/cuda_stream_work.cuh"
 
-#include "cuda_near_cell_split_math.cuh"
+#include "cuda_segment_cells_bounds.cuh"
 
 /** The finished cells. Owns nothing. */
 struct oj_cuda_cells

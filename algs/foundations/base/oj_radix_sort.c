@@ -1,4 +1,4 @@
-#include "oj_radix.h"
+#include "oj_radix_sort.h"
 
 #define DIGIT_BITS 8
 #define N_DIGITS 256
