@@ -78,7 +78,7 @@ class Pairs:
         self._left: npt.NDArray[np.int64] | None = None
         self._right: npt.NDArray[np.int64] | None = None
         self._made = made  # capsule of the pairs in the C library
-        self._index = index
+        self._index = index  # capsule of the index, or the name of its backend
 
     def __len__(self) -> int:
         return len(self.right32)
@@ -100,10 +100,15 @@ class Pairs:
     def backend(self) -> str:
         """Returns the name of the backend that found the pairs, for example
         cpu or cuda."""
-        return _core.backend(self._index)
+        return self._index if isinstance(self._index, str) else _core.backend(self._index)
 
     def of_rows(self, first: int, n: int) -> Pairs:
         """Returns the pairs of n left rows from row first on; row first becomes row 0."""
+        if not 0 <= first <= first + n <= self.n_left:
+            raise InvalidError(
+                f"of_rows({first}, {n}): there are {self.n_left} left rows, of which the "
+                f"first is row 0"
+            )
         offsets = self.offsets[first : first + n + 1]
         a, b = offsets[0], offsets[-1]
         distance = None if self.distance is None else self.distance[a:b]
@@ -134,15 +139,18 @@ class Pairs:
         return pandas.DataFrame({**columns, **{k: v[:n] for k, v in self.values.items()}})
 
     def __reduce__(self) -> Any:
-        """Pickles the arrays."""
+        """Pickles the arrays and the name of the backend."""
         values = {name: np.array(v) for name, v in self.values.items()}
         distance = None if self.distance is None else np.array(self.distance)
         arrays = np.array(self.offsets), np.array(self.right32), distance
-        return Pairs, (*arrays, self.n_left, values, self.first)
+        backend = None if self._index is None else self.backend
+        return Pairs, (*arrays, self.n_left, values, self.first, None, backend)
 
 
-#: ops that measure a distance
-ARE_MEASURED = ("nearest", "dwithin")
+def is_measured(op: str | None) -> bool:
+    """Returns True if op measures a distance."""
+    return (op or "").lower() in ("nearest", "dwithin")
+
 
 # Values of pairs that the C library returns as codes of words.
 _WORDS = {"line_side", "matrix", "relation"}
@@ -195,12 +203,12 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
         )
 
 
-def _pairs_of_result(made: Any, op: str, first: int, index: Any) -> Pairs:
+def _pairs_of_result(made: Any, op: str | None, first: int, index: Any) -> Pairs:
     """Returns the Pairs of a result of the C library. first is the number of the first
     left row."""
     handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
-    distance = np.frombuffer(measure, "d") if op.lower() in ARE_MEASURED else None
+    distance = np.frombuffer(measure, "d") if is_measured(op) else None
     warn_of_pairs(n_undecided, n_large, stacklevel=4)
     return Pairs(
         offsets,
@@ -273,7 +281,7 @@ _NOT_OF_INDEX = {
     "nearest_point", "nearest_point_fields", "from_point", "bearing", "bearing_field",
     "line_along", "line_along_percent", "line_offset", "line_side", "line_segment",
     "line_bearing", "matrix", "relation",
-    "intersection", "share", "side", "max_pairs", "threads", "backend",
+    "intersection", "share", "side", "first_row", "max_pairs", "threads", "backend",
 }  # fmt: skip
 
 # Scratch memory is freed after joins of more rows than this.
@@ -440,9 +448,9 @@ def _is_text(values: Any) -> bool:
     return all(v is None or isinstance(v, (str, float)) for v in values)  # NaN
 
 
-def _layer_of_values(values: Any, which: str) -> Any:
-    """Makes a layer of texts or vectors without geometries. which: left or right, for
-    errors. Returns the layer."""
+def _layer_of_values(values: Any, which: str, first: int) -> Any:
+    """Makes a layer of texts or vectors without geometries. which: left or right, and
+    first: the number of the first row, for errors. Returns the layer."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
@@ -457,7 +465,7 @@ def _layer_of_values(values: Any, which: str) -> Any:
         for i, row in enumerate(rows):
             if not hasattr(row, "__len__"):
                 raise InvalidError(
-                    f'op="similar" compares texts or vectors, and row {i} of the {which} '
+                    f'op="similar" compares texts or vectors, and row {first + i} of the {which} '
                     f"side is a {type(row).__name__}: give lists of these, or another op"
                 )
         sizes = np.array([len(row) for row in rows])
@@ -527,7 +535,9 @@ class _Plan(NamedTuple):
 
 
 class Index:
-    """A join side that stays in memory, with one index for each kind of join.
+    """A join side that stays in memory, with one index for each kind of join.  Arrays,
+    lists and frames are copied, so that later changes of them have no effect; tables of
+    Arrow are used in place; a stream is read into a table.
 
     on     a value for each row: only pairs with equal values count
     id     a number for each row, used instead of the row number for ties and
@@ -558,7 +568,11 @@ class Index:
         along: str | None = None,
         threads: int | None = None,
         backend: str | None = None,
+        _is_kept: bool = True,
     ) -> None:
+        if _is_kept:  # False: one join is made at once
+            right, id, score = _sides.own(right), _sides.own(id), _sides.own(score)
+            texts = [_sides.own(text) for text in texts]
         self._right = right  # for join()
         self._has_m = _is_m(along)
         self._compared = {"similar": similar_words(similar), "vector": vector}
@@ -573,6 +587,7 @@ class Index:
         self._indexes: dict[Any, Any] = {}  # the last _MOST_INDEXES that were used
         self._rows: Any = None  # the right side with its columns, for join()
         _add_columns(self._layer, "right", id, score=score, texts=texts)
+        self._has_id = id is not None
         self._classes: Any = None  # classes of the values of on
         if on is not None:
             _sides.check_length(on, len(self), "on", _SIDE["right"])
@@ -589,8 +604,10 @@ class Index:
         settings: dict[str, Any],
         column: str | None,
         texts: Any = (),
+        first: int = 0,
     ) -> Any:
-        """Makes the layer of a side (which: "left" or "right") for joins with settings."""
+        """Makes the layer of a side (which: "left" or "right") for joins with settings.
+        first is the number of its first row, for errors."""
         if _is_values(side, settings, texts):
             both = [s for s in (side, self._right) if isinstance(s, np.ndarray)]
             if len({array.shape[1:] for array in both}) > 1:
@@ -599,8 +616,9 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}: "
                     "give vectors of equal length"
                 )
-            return _layer_of_values(_values(side), which)
-        return _sides.make_layer(side, self._reading(which, settings), column)
+            return _layer_of_values(_values(side), which, first)
+        reading = {**self._reading(which, settings), "first_row": first}
+        return _sides.make_layer(side, reading, column)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Returns the settings for reading a side for a join with these settings."""
@@ -672,7 +690,7 @@ class Index:
     def pairs(
         self,
         left: Any,
-        op: str = "intersects",
+        op: str | None = "intersects",
         *,
         column: str | None = None,
         max_distance: Any = None,
@@ -711,7 +729,7 @@ class Index:
                 plan.check_rows(pieces[-1][0] + len(pieces[-1][1]))
         joined = []
         for first, piece in pieces:
-            layer = self._make_layer(piece, "left", plan.settings, column, texts)
+            layer = self._make_layer(piece, "left", plan.settings, column, texts, first)
             if len(pieces) == 1:
                 plan.check_rows(_core.count(layer))
             joined.append(self._join_layer(plan, layer, first))
@@ -725,7 +743,7 @@ class Index:
     def pairs_batches(
         self,
         left: Any,
-        op: str = "intersects",
+        op: str | None = "intersects",
         *,
         batch_size: int = 1 << 20,
         column: str | None = None,
@@ -777,15 +795,17 @@ class Index:
             _core.trim(plan.index)
 
     def _layers(
-        self, plan: _Plan, left: Any, batch_size: int
+        self, plan: _Plan, left: Any, batch_size: int, first: int = 0
     ) -> Iterator[tuple[int, Any]]:
-        """Yields (first row, layer) for each batch of batch_size rows."""
-        stream = _sides.stream_of(left, plan.column)
+        """Yields (first row, layer) for each batch of batch_size rows.  first is the
+        number of the first row of left."""
+        column = None if _sides.reads_columns(plan.reading) else plan.column
+        stream = _sides.stream_of(left, column)
         if stream is not None:
             if n_rows := _sides.count_rows(left):
-                plan.check_rows(n_rows, False)
-            capsule = stream.__arrow_c_stream__()
-            source, first = _core.source(capsule, plan.column, plan.reading), 0
+                plan.check_rows(first + n_rows, False)
+            reading = {**plan.reading, "first_row": first}
+            source = _core.source(stream.__arrow_c_stream__(), plan.column, reading)
             while True:
                 layer = _core.next_layer(source, batch_size)
                 if layer is None:
@@ -793,26 +813,25 @@ class Index:
                 yield first, layer
                 first += _core.count(layer)
         elif _sides.is_iterator(left):
-            first = 0
-            with _sides.sides_of(left) as pieces:
+            with _sides.sides_of(left, column) as pieces:
                 for piece in pieces:
-                    for _, layer in self._layers(plan, piece, batch_size):
-                        yield first, layer
-                        first += _core.count(layer)
+                    for at, layer in self._layers(plan, piece, batch_size, first):
+                        yield at, layer
+                        first = at + _core.count(layer)
         else:
             pieces = _sides.slices(left, batch_size)
             if len(pieces) > 1:
-                plan.check_rows(pieces[-1][0] + len(pieces[-1][1]), False)
-            for first, piece in pieces:
+                plan.check_rows(first + pieces[-1][0] + len(pieces[-1][1]), False)
+            for at, piece in pieces:
                 layer = self._make_layer(
-                    piece, "left", plan.settings, plan.column, plan.texts
+                    piece, "left", plan.settings, plan.column, plan.texts, first + at
                 )
-                yield first, layer
+                yield first + at, layer
 
     def _plan(
         self,
         left: Any,
-        op: str,
+        op: str | None,
         column: str | None,
         max_distance: Any,
         on: Any,
@@ -989,6 +1008,7 @@ def validate(
         **_compared(settings),
         threads=threads,
         backend=backend,
+        _is_kept=False,
     )
     settings.update(index._compared)
     settings["crs"] = crs
@@ -1000,7 +1020,7 @@ def validate(
 def pairs(
     left: Any,
     right: Any,
-    op: str = "intersects",
+    op: str | None = "intersects",
     *,
     left_column: str | None = None,
     right_column: str | None = None,
@@ -1065,6 +1085,7 @@ def pairs(
         **_compared({**settings, "op": op}),
         threads=threads,
         backend=backend,
+        _is_kept=False,
     )
     return index.pairs(
         left,
