@@ -148,8 +148,9 @@ class Pairs:
 
 
 def is_measured(op: str | None) -> bool:
-    """Returns True if op measures a distance."""
-    return (op or "").lower() in ("nearest", "dwithin")
+    """Returns True if op measures a distance.  None is the default of the library,
+    nearest."""
+    return (op or "nearest").lower() in ("nearest", "dwithin")
 
 
 # Values of pairs that the C library returns as codes of words.
@@ -717,11 +718,12 @@ class Index:
                 return _device.join(plan.index, left)
         is_whole = plan.settings.get("one_to_one") or _sides.reads_columns(plan.reading)
         if progress is None and not is_whole and not plan.has_columns:
+            if _sides.is_reader(left):
+                with _sides.sides_of([left], None, False) as streams:
+                    return self._pairs_of_stream(plan, next(streams), left)
             stream = _sides.stream_of(left)
             if stream is not None:
-                source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
-                made = _core.join_source(plan.index, source, _sides.count_rows(left))
-                return self._finish(_pairs_of_result(made, op, 0, plan.index))
+                return self._pairs_of_stream(plan, stream, left)
         pieces = [(0, left)]
         if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
@@ -739,6 +741,12 @@ class Index:
         if len(joined) == 1:
             return self._finish(joined[0])
         return self._finish(_concatenate_pairs(joined, plan.index))
+
+    def _pairs_of_stream(self, plan: _Plan, stream: Any, left: Any) -> Pairs:
+        """Returns the pairs of all rows of stream, a stream of the rows of left."""
+        source = _core.source(stream.__arrow_c_stream__(), plan.column, plan.reading)
+        made = _core.join_source(plan.index, source, _sides.count_rows(left))
+        return self._finish(_pairs_of_result(made, plan.settings["op"], 0, plan.index))
 
     def pairs_batches(
         self,
@@ -800,7 +808,8 @@ class Index:
         """Yields (first row, layer) for each batch of batch_size rows.  first is the
         number of the first row of left."""
         column = None if _sides.reads_columns(plan.reading) else plan.column
-        stream = _sides.stream_of(left, column)
+        is_reader = _sides.is_reader(left)
+        stream = None if is_reader else _sides.stream_of(left, column)
         if stream is not None:
             if n_rows := _sides.count_rows(left):
                 plan.check_rows(first + n_rows, False)
@@ -812,8 +821,9 @@ class Index:
                     break
                 yield first, layer
                 first += _core.count(layer)
-        elif _sides.is_iterator(left):
-            with _sides.sides_of(left, column) as pieces:
+        elif is_reader or _sides.is_iterator(left):
+            sides = [left] if is_reader else left
+            with _sides.sides_of(sides, column, not is_reader) as pieces:
                 for piece in pieces:
                     for at, layer in self._layers(plan, piece, batch_size, first):
                         yield at, layer

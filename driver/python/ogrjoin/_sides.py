@@ -320,6 +320,11 @@ def is_query(side: Any) -> bool:
     return is_joined or package in ("polars", "duckdb", "_duckdb", "sedonadb")
 
 
+def is_reader(side: Any) -> bool:
+    """Returns True for a reader of pyarrow, which may run an iterator of Python."""
+    return type(side).__module__ == "pyarrow.lib" and hasattr(side, "read_next_batch")
+
+
 def is_once(side: Any) -> bool:
     """Returns True for an object that may be a stream, which can be read once: one
     without a length that is not a query."""
@@ -335,9 +340,10 @@ def own(side: Any) -> Any:
             import pyarrow as pa
         except ImportError:
             return side  # join(), which would read it again, needs pyarrow
+        reader = side if is_reader(side) else pa.RecordBatchReader.from_stream(side)
         try:
-            return pa.RecordBatchReader.from_stream(side).read_all()
-        except (pa.ArrowException, OSError) as error:
+            return reader.read_all()
+        except Exception as error:
             message = f"right side: reading the Arrow stream failed: {error}"
             raise make_error(Status.IO, message) from None
     if type(side) is tuple:
@@ -385,6 +391,17 @@ def _schema_of(reader: Any) -> Any:
     return reader.schema.remove_metadata()
 
 
+class _Stream:
+    """A stream whose exceptions sides_of raises."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+_NO_ERRORS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _NONE: Any = object()  # in place of a side: there is none
 
 
@@ -392,11 +409,14 @@ class sides_of:
     """Context manager over the sides of an iterator.  Consecutive sides of pyarrow
     with equal schemas become one stream: an Arrow stream has one schema, by which all
     its buffers are read.  An exception of the iterator is raised as it was, not as the
-    error text into which Arrow turns it.  column: as in stream_of()."""
+    error text into which Arrow turns it.  column: as in stream_of().  are_errors_raised
+    is False for a single stream, whose failures are InputError: only KeyboardInterrupt and
+    others that are no errors are raised as they were."""
 
-    def __init__(self, sides: Any, column: str | None) -> None:
+    def __init__(self, sides: Any, column: str | None, are_errors_raised: bool) -> None:
         self._sides = iter(sides)
         self._column = column
+        self._kept = BaseException if are_errors_raised else _NO_ERRORS
         # The side after the last stream that was read; _NONE if it was not read yet.
         self._next: Any = _NONE
         self._raised: BaseException | None = None
@@ -412,7 +432,7 @@ class sides_of:
                 side = next(self._sides, _NONE)
                 reader = _reader_of(side, self._column)
                 self._next = side if reader is None else reader
-        except BaseException as error:
+        except self._kept as error:
             self._raised = error
             raise
 
@@ -430,7 +450,8 @@ class sides_of:
             import pyarrow as pa
 
             schema = _schema_of(reader)
-            yield pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema))
+            batches = self._batches(reader, schema)
+            yield _Stream(pa.RecordBatchReader.from_batches(schema, batches))
 
     def __enter__(self) -> Any:
         return self._sides_as_streams()
@@ -476,6 +497,9 @@ def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
     array = shapely_array(side)
     if array is not None:
         return _of_geometries(array, settings, which)
+    if is_reader(side):
+        with sides_of([side], None, False) as streams:
+            return _core.from_stream(next(streams).__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_stream__"):
         return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):
