@@ -288,6 +288,7 @@ def test_an_index_owns_its_side():
         (lambda: shapely.points([0.0, 1], [0.0, 1]), move_item),
         (lambda: list(shapely.points([0.0, 1], [0.0, 1])), move_item),
         (lambda: geo_frame().geometry, move_series),
+        (lambda: geo_frame().geometry.values, move_item),
         (geo_frame, move_frame),
     ):
         for is_used in (False, True):  # before and after the first joins
@@ -303,7 +304,7 @@ def test_an_index_owns_its_side():
                 assert (row["join_fid"], row["join_distance"]) == (0, 0.0)
                 assert row.get("n", 10) == row.get("join_n", 10) == 10
 
-    id, score = np.array([1, 0]), np.array([0, 1])
+    id, score = np.array([1, 0]), pandas.array([0, 1])
     index = ogrjoin.Index(([-1.0, 1.0], [0.0, 0.0]), id=id, score=score)
     id[:], score[:] = [0, 1], [1, 0]
     assert index.pairs(([0.0], [0.0]), "nearest").right.tolist() == [1]

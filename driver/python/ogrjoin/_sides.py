@@ -350,6 +350,8 @@ def own(side: Any) -> Any:
         return tuple(own(values) for values in side)
     package = type(side).__module__.split(".")[0]
     if package in ("pandas", "geopandas"):
+        if not hasattr(side, "iloc"):
+            return side.copy()  # an array or an index
         import pandas
 
         # Frames of pandas 3 that share columns copy them when one of them changes.
@@ -387,7 +389,8 @@ def _reader_of(side: Any, column: str | None) -> Any:
 
 
 def _schema_of(reader: Any) -> Any:
-    """Returns the schema of a reader without its metadata, which describe no column."""
+    """Returns the schema of a reader without its own metadata, only with those of its
+    columns."""
     return reader.schema.remove_metadata()
 
 
@@ -421,20 +424,23 @@ class sides_of:
         self._next: Any = _NONE
         self._raised: BaseException | None = None
 
-    def _batches(self, reader: Any, schema: Any) -> Any:
-        """Yields the record batches of reader and of the sides after it that have the
-        schema of reader."""
+    def _next_of(self, iterator: Any) -> Any:
+        """Returns the next item, or _NONE at the end.  Keeps the exception of iterator."""
         try:
-            while reader is not None and _schema_of(reader).equals(
-                schema, check_metadata=True
-            ):
-                yield from reader
-                side = next(self._sides, _NONE)
-                reader = _reader_of(side, self._column)
-                self._next = side if reader is None else reader
+            return next(iterator, _NONE)
         except self._kept as error:
             self._raised = error
             raise
+
+    def _batches(self, reader: Any, schema: Any) -> Any:
+        """Yields the record batches of reader and of the sides after it that have the
+        schema of reader."""
+        while reader is not None and _schema_of(reader).equals(schema, check_metadata=True):
+            while (batch := self._next_of(reader)) is not _NONE:
+                yield batch
+            side = self._next_of(self._sides)
+            reader = _reader_of(side, self._column)
+            self._next = side if reader is None else reader
 
     def _sides_as_streams(self) -> Any:
         while True:
@@ -449,9 +455,8 @@ class sides_of:
                 continue
             import pyarrow as pa
 
-            schema = _schema_of(reader)
-            batches = self._batches(reader, schema)
-            yield _Stream(pa.RecordBatchReader.from_batches(schema, batches))
+            batches = self._batches(reader, _schema_of(reader))
+            yield _Stream(pa.RecordBatchReader.from_batches(reader.schema, batches))
 
     def __enter__(self) -> Any:
         return self._sides_as_streams()
