@@ -19,6 +19,10 @@ CENTRE = rng.random((40, 2)) * 10
 SIZES = (1, 7, 100, N, 1000)
 
 
+class Broken(Exception):
+    pass
+
+
 def assert_batches(index, left, op, size, whole=None, **options):
     """Compares the batches with the pairs of the whole. left is a side, or a function
     that makes it again."""
@@ -136,6 +140,139 @@ def test_iterators_of_sides(size):
         assert np.array_equal(right, whole.right)
 
 
+def test_each_table_of_an_iterator_is_read_by_its_own_schema():
+    """An Arrow stream has one schema.  A table with other types or another order of
+    columns, read by the schema of a previous table, gave wrong pairs or crashed."""
+    pa = pytest.importorskip("pyarrow")
+    names = pa.table({"name": ["abcdef"], "note": ["xyzuvw"]})
+    turned = pa.table({"note": ["abcdef"], "name": ["xyzuvw"]})
+    by_name = ogrjoin.Index(names, op="similar", similar="name:0.5")
+    floats = pa.table({"v": [1.0, 2.0]})
+    by_number = ogrjoin.Index(floats, op="similar", vector="v")
+    n = 300_000  # bytes beyond those of the column, if they are read as doubles
+    small = pa.table({"v": pa.array(np.ones(n, np.int8))})
+    views = names.cast(pa.schema({"name": pa.string_view(), "note": pa.string()}))
+    whole = pa.table({"v": [1, 2]})
+    for index, pieces, options in (
+        (by_name, [names, turned, names], {}),
+        (by_name, [views, names, views, turned], {}),
+        (by_number, [floats, whole, whole, floats], {"k": 1}),
+        (by_number, [floats, small], {"k": 1}),
+        (by_number, [piece.to_batches()[0] for piece in (whole, small)], {"k": 1}),
+    ):
+        first, expected = 0, []
+        for piece in pieces:
+            (alone,) = index.pairs_batches(piece, "similar", **options)
+            expected += zip(alone.left + first, alone.right)
+            first += len(piece)
+        for left in (pieces, iter(pieces)):
+            found = []
+            for batch in index.pairs_batches(left, "similar", **options):
+                found += zip(batch.left, batch.right)
+            assert found == expected
+    with pytest.raises(ogrjoin.Error, match="name"):
+        left = iter([names, names.drop_columns("name")])
+        list(by_name.pairs_batches(left, "similar"))
+
+
+def test_an_iterator_may_mix_all_kinds_of_sides():
+    pa = pytest.importorskip("pyarrow")
+    ds = pytest.importorskip("pyarrow.dataset")
+    geopandas = pytest.importorskip("geopandas")
+    polars = pytest.importorskip("polars")
+    index = ogrjoin.Index(CENTRE)
+    whole = table()
+    kinds = [
+        lambda side: side,
+        lambda side: side.to_reader(),
+        lambda side: side.combine_chunks().to_batches()[0],
+        ds.dataset,
+        lambda side: ds.dataset(side).scanner(),
+        lambda side: side["wkb"].combine_chunks(),
+        lambda side: side["wkb"],
+        polars.DataFrame,
+        lambda side: geopandas.GeoSeries.from_wkb(side["wkb"].to_pylist()),
+        lambda side: geopandas.GeoDataFrame(
+            geometry=geopandas.GeoSeries.from_wkb(side["wkb"].to_pylist())
+        ),
+    ]
+    expected = index.pairs(XY, "nearest", k=2)
+    for _ in range(30):
+        ends = [0, *np.sort(rng.integers(0, N + 1, 6)).tolist(), N]
+        pieces = [
+            kinds[rng.integers(len(kinds))](whole.slice(a, b - a))
+            for a, b in zip(ends, ends[1:])
+        ]
+        a, b = ends[3:5]
+        pieces[3] = XY[a:b, 0], XY[a:b, 1]
+        batches = list(
+            index.pairs_batches(iter(pieces), "nearest", k=2, column="wkb", batch_size=50)
+        )
+        assert np.array_equal(np.concatenate([p.left for p in batches]), expected.left)
+        assert np.array_equal(np.concatenate([p.right for p in batches]), expected.right)
+    readers = [whole.to_reader(), whole.to_reader()]
+    (batch,) = index.pairs_batches(readers, "nearest", k=2)
+    assert np.array_equal(batch.right, np.tile(expected.right, 2))
+    datasets = [ds.dataset(whole), ds.dataset(whole).scanner()]
+    found = [batch.right for batch in index.pairs_batches(datasets, "nearest", k=2)]
+    assert np.array_equal(np.concatenate(found), np.tile(expected.right, 2))
+    assert pa is not None
+
+
+def test_errors_count_rows_from_the_start_of_the_side():
+    pa = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    shapely = pytest.importorskip("shapely")
+    index = ogrjoin.Index(CENTRE)
+    wkb = [shapely.to_wkb(shapely.Point(1, 1))] * 5 + [b"xx"]
+    points = [shapely.Point(1, 1)] * 5 + ["xx"]
+    frame = polars.DataFrame({"wkb": wkb})
+    for left in (
+        points,
+        iter([points[:3], points[3:]]),
+        pa.array(wkb),
+        iter([pa.array(wkb[:3]), pa.array(wkb[3:])]),
+        pa.table({"wkb": wkb}),
+        iter([pa.table({"wkb": wkb[:3]}), pa.table({"WKB": wkb[3:]})]),
+        frame,
+        iter([frame[:3], frame[3:]]),
+    ):
+        with pytest.raises((TypeError, ogrjoin.InvalidError), match="left side: row 5"):
+            list(index.pairs_batches(left, batch_size=2))
+    vectors = ogrjoin.Index([[1.0], [2.0]], op="similar")
+    with pytest.raises(ogrjoin.InvalidError, match="row 3 of the left side"):
+        left = [[1.0], [1.0], [1.0], 3]
+        list(vectors.pairs_batches(left, "similar", k=1, batch_size=2))
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, Broken])
+def test_what_the_iterator_of_a_reader_raises(kind):
+    """Errors of a stream are InputError, unless it is one of the sides of an iterator;
+    exceptions that end a program are raised as they were."""
+    pa = pytest.importorskip("pyarrow")
+    whole = table()
+
+    def left():
+        def batches():
+            yield from whole.to_batches()
+            raise kind("half of it")
+
+        return pa.RecordBatchReader.from_batches(whole.schema, batches())
+
+    index = ogrjoin.Index(CENTRE)
+    for join in (
+        lambda: index.pairs(left(), "nearest"),
+        lambda: index.pairs(left(), "nearest", id=np.arange(N)),
+        lambda: list(index.pairs_batches(left(), "nearest")),
+        lambda: ogrjoin.pairs(CENTRE, left(), "nearest"),
+        lambda: ogrjoin.Index(left()),
+    ):
+        with pytest.raises(ogrjoin.InputError if kind is Broken else kind, match="half of it"):
+            join()
+    with pytest.raises(kind, match="half of it"):
+        list(index.pairs_batches(iter([left()]), "nearest"))
+
+
 def test_other_frames():
     polars = pytest.importorskip("polars")
     geopandas = pytest.importorskip("geopandas")
@@ -233,10 +370,6 @@ def test_what_is_wrong_is_said_by_the_call():
     with pytest.raises(ValueError, match="max_distance has 210 values"):
         few = {"max_distance": np.ones(N - 1), "batch_size": 50}
         list(index.pairs_batches(XY, "dwithin", **few))
-
-
-class Broken(Exception):
-    pass
 
 
 @pytest.mark.parametrize("of_arrow", [False, True])

@@ -357,3 +357,20 @@ def test_units_need_the_crs_of_live():
     with pytest.raises(ogrjoin.InvalidError) as error:
         live.near_pairs("5parsec")
     assert "Live(" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(["2026-01-01"], "M8[s]"),
+        np.array([1], "m8[s]"),
+        np.array([1j]),
+        [1j],
+    ],
+)
+def test_coordinates_that_are_no_numbers(values):
+    live = ogrjoin.Live()
+    for x, y in ((values, [1.0]), ([1.0], values)):
+        with pytest.raises(ogrjoin.InvalidError, match="must be .*numbers, not"):
+            live.apply([1], x, y)
+    assert len(live) == 0

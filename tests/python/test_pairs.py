@@ -4,6 +4,7 @@ import ctypes
 import datetime
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -234,6 +235,158 @@ def test_index_is_kept():
     del boxes
     gc.collect()
     assert_mask(index.pairs((X, Y)), inside)
+
+
+def test_an_index_of_a_stream_keeps_its_rows():
+    """join() of such an index found no rows, and returned none, without an error."""
+    pa = pytest.importorskip("pyarrow")
+    shapely = pytest.importorskip("shapely")
+    boxes, _ = squares()
+    wkb = pa.array(shapely.to_wkb(boxes).tolist(), pa.binary())
+    table = pa.table({"number": np.arange(len(boxes)), "geometry": wkb})
+    points = shapely.points(X, Y)
+
+    class Once:
+        """A stream that is no reader of pyarrow."""
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table.to_reader().__arrow_c_stream__(requested_schema)
+
+    whole = ogrjoin.Index(table, column="geometry")
+    for side in (table.to_reader(), table.to_reader(max_chunksize=7), Once()):
+        index = ogrjoin.Index(side, column="geometry")
+        assert np.array_equal(index.pairs(points).right, whole.pairs(points).right)
+        for options in ({}, {"how": "inner"}, {"agg": "count"}, {"on": None, "k": 2}):
+            op = "nearest" if "k" in options else "intersects"
+            rows = index.join(points, op, **options).read_all()
+            assert rows.equals(whole.join(points, op, **options).read_all())
+            assert rows.num_rows > 0
+    values = np.arange(len(boxes)) % 3
+    index = ogrjoin.Index(table.to_reader(), column="geometry", on=values)
+    asked = np.arange(len(points)) % 4
+    as_numbers = index.pairs(points, on=asked).right
+    assert len(as_numbers) > 0
+    assert np.array_equal(index.pairs(points, on=asked.astype(str)).right, as_numbers)
+
+
+def test_an_index_owns_its_side():
+    """Later changes of arrays, lists and frames change no answer."""
+    shapely = pytest.importorskip("shapely")
+    geopandas = pytest.importorskip("geopandas")
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+
+    def geo_frame():
+        points = shapely.points([0.0, 1], [0, 1])
+        return geopandas.GeoDataFrame({"n": [10, 20]}, geometry=points)
+
+    def move_frame(side):
+        side.loc[0, "geometry"], side.loc[0, "n"] = shapely.Point(100, 100), 30
+
+    def move_series(side):
+        side.loc[0] = shapely.Point(100, 100)
+
+    def move_array(side):
+        side[:] = 100
+
+    def move_first(side):
+        side[0][:] = 100
+
+    def move_item(side):
+        side[0] = shapely.Point(100, 100)
+
+    def move_list(side):
+        side[0][0] = 100.0
+
+    for make, move in (
+        (lambda: (np.array([0.0, 1]), np.array([0.0, 1])), move_first),
+        (lambda: (pandas.Series([0.0, 1]), np.array([0.0, 1])), move_first),
+        (lambda: ([0.0, 1.0], [0.0, 1.0]), move_list),
+        (lambda: np.array([[0.0, 0], [1, 1]]), move_array),
+        (lambda: shapely.points([0.0, 1], [0.0, 1]), move_item),
+        (lambda: list(shapely.points([0.0, 1], [0.0, 1])), move_item),
+        (lambda: geo_frame().geometry, move_series),
+        (lambda: geo_frame().geometry.values, move_item),
+        (geo_frame, move_frame),
+    ):
+        for is_used in (False, True):  # before and after the first joins
+            side, left = make(), ([0.0], [0.0])
+            index = ogrjoin.Index(side)
+            if is_used:
+                index.pairs(left, "nearest"), index.join(left, "nearest")
+            move(side)
+            for op, options in (("nearest", {}), ("dwithin", {"max_distance": 1})):
+                pairs = index.pairs(left, op, **options)
+                assert (pairs.right.tolist(), pairs.distance.tolist()) == ([0], [0.0])
+                row = index.join(left, op, **options).read_all().to_pylist()[0]
+                assert (row["join_fid"], row["join_distance"]) == (0, 0.0)
+                assert row.get("n", 10) == row.get("join_n", 10) == 10
+
+    id, score = np.array([1, 0]), pandas.array([0, 1])
+    index = ogrjoin.Index(([-1.0, 1.0], [0.0, 0.0]), id=id, score=score)
+    id[:], score[:] = [0, 1], [1, 0]
+    assert index.pairs(([0.0], [0.0]), "nearest").right.tolist() == [1]
+    options = {"max_distance": 2, "pick": "score"}
+    assert index.pairs(([0.0], [0.0]), "dwithin", **options).right.tolist() == [1]
+    vectors = np.array([[0.0], [1.0]])
+    frame = polars.DataFrame({"n": [10], "wkb": [shapely.to_wkb(shapely.Point(0, 0))]})
+    by_vector, by_place = ogrjoin.Index(vectors, op="similar"), ogrjoin.Index(frame)
+    vectors[0], frame[0, "n"] = 100, 30
+    assert by_vector.pairs([[0.0]], "similar", k=1).right.tolist() == [0]
+    rows = by_place.join(([0.0], [0.0]), "nearest").read_all()
+    assert (rows["join_fid"].to_pylist(), rows["n"].to_pylist()) == ([0], [10])
+
+
+def test_join_of_an_index_asks_for_its_columns_as_join_does():
+    """Values of on and id have no effect on join(), which reads columns."""
+    geopandas = pytest.importorskip("geopandas")
+    shapely = pytest.importorskip("shapely")
+    left = geopandas.GeoDataFrame({"id": [4], "k": ["a"]}, geometry=[shapely.Point(0, 0)])
+    right = geopandas.GeoDataFrame(
+        {"id": [8, 7], "k": ["b", "a"]}, geometry=shapely.points([1, -1], [0, 0])
+    )
+
+    def fids(index, **options):
+        return index.join(left, "nearest", **options).read_all()["join_fid"].to_pylist()
+
+    index = ogrjoin.Index(right)
+    assert fids(index) == [0]  # read without fid before
+    for fid in ("id", (None, "id")):
+        rows = ogrjoin.join(left, right, "nearest", fid=fid).read_all()
+        assert rows["join_fid"].to_pylist() == fids(index, fid=fid) == [7]
+        assert fids(ogrjoin.Index(right, id=[1, 0]), fid=fid) == [7]
+    with pytest.raises(ogrjoin.InvalidError, match="the Index has values of id.*fid="):
+        fids(ogrjoin.Index(right, id=[1, 0]))
+    of_values = ogrjoin.Index(right, on=["b", "a"])
+    assert fids(of_values, on="k") == [1]
+    with pytest.raises(ogrjoin.InvalidError, match="the Index has values of on.*on="):
+        fids(of_values)
+    for on in (("k", "k"), ()):
+        with pytest.raises(ogrjoin.InvalidError, match="on is a tuple"):
+            fids(index, on=on)
+
+
+def test_no_op_is_the_default_of_the_library():
+    for side in (CENTRE, (X, Y)):
+        nearest = ogrjoin.pairs(side, CENTRE, "nearest")
+        pairs = ogrjoin.pairs(side, CENTRE, None)
+        assert np.array_equal(pairs.right, nearest.right)
+        assert np.array_equal(pairs.distance, nearest.distance)
+    assert len(list(ogrjoin.Index(CENTRE).pairs_batches(CENTRE, None))) == 1
+
+
+def test_pickled_pairs():
+    pairs = ogrjoin.pairs((X, Y), CENTRE, "nearest", k=2)
+    copy = pickle.loads(pickle.dumps(pairs))
+    for again in (copy, pickle.loads(pickle.dumps(copy)), copy.of_rows(0, len(X))):
+        assert np.array_equal(again.right, pairs.right)
+        assert again.backend == pairs.backend
+    part = copy.of_rows(3, 2)
+    assert np.array_equal(part.right, pairs.right[6:10])
+    assert len(copy.of_rows(len(X), 0)) == 0
+    for first, n in ((-1, 1), (0, len(X) + 1), (len(X), 1), (0, -1)):
+        with pytest.raises(ogrjoin.InvalidError, match=f"there are {len(X)} left rows"):
+            pairs.of_rows(first, n)
 
 
 def test_empty_sides():

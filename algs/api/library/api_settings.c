@@ -148,6 +148,10 @@ static const struct oj_parameter own_settings[] = {
              "name left and right, which read the columns named in similar and "
              "vector, too (none)",
      VALUE(CHOICE, side)},
+    {"first_row",
+     .help = "number of the first row of a layer read from Arrow: errors and "
+             "pairs count rows from it on (0)",
+     VALUE(COUNT, first_row), .most = MOST_WHOLE},
     {"measure", OJ_TEXT_MEASURE_NAMES,
      .help = "how similar two sets of tokens are: jaccard (default), dice, "
              "cosine, overlap",

@@ -84,7 +84,8 @@ struct ogrjoin_settings
     int64_t min_similarity[2];   /**< minimum similarity as numerator and
                                       denominator; 0, 0: not set */
     int has_k;
-    int side; /**< enum api_layer_side for layers read from Arrow */
+    int side;          /**< enum api_layer_side for layers read from Arrow */
+    int64_t first_row; /**< number of the first row of these layers */
     struct api_row_settings rows;
     int tree;    /**< setting of live indexes: enum oj_live_tree */
     int changes; /**< 1: the result has only the pairs that are new or have gone

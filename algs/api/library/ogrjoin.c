@@ -74,6 +74,12 @@ side_of_settings(const struct ogrjoin_settings *settings)
                             : API_SIDE_NONE;
 }
 
+/* Returns the number of the first row of a layer; settings may be NULL. */
+static int64_t first_row_of_settings(const struct ogrjoin_settings *settings)
+{
+    return settings != NULL ? settings->first_row : 0;
+}
+
 /* --- layers --------------------------------------------------------------- */
 
 oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
@@ -382,7 +388,9 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
     oj_status status =
         read_layer_schema(schema, column, settings, &record, &why);
     if (status == OJ_OK)
-        status = layer_from_array(&record, array, 0, settings, out, &why);
+        status =
+            layer_from_array(&record, array, first_row_of_settings(settings),
+                             settings, out, &why);
     arrow_fields_free(&record.fields);
     oj_arrow_array_release(array);
     status = api_fail_on_side(side_of_settings(settings), status, &why, &named);
@@ -448,6 +456,8 @@ static oj_status read_stream_into_layer(struct arrow_source *source,
                                         struct ogrjoin_layer *layer,
                                         struct oj_error *err)
 {
+    layer->features.first_fid = layer->first_row =
+        first_row_of_settings(settings);
     for (;;)
     {
         struct ArrowArray array;
@@ -1141,7 +1151,9 @@ struct ogrjoin_source
                                          yet; NULL: none */
     int64_t at;                       /* first row of held that is not in a
                                          layer yet */
-    int64_t n_read;                   /* number of rows in all layers so far */
+    int64_t n_read;                   /* number of the next row: first_row of
+                                         the settings, plus the rows of all
+                                         layers so far */
     int n_layers;                     /* 0: no layer was made yet; otherwise
                                          1 */
 };
@@ -1276,6 +1288,7 @@ static oj_status open_source(const struct arrow_source *from,
     source->from = *from;
     source->settings.options.n_threads = api_settings_threads(settings);
     source->settings.side = (int)side_of_settings(settings);
+    source->n_read = first_row_of_settings(settings);
     if (settings != NULL)
         source->settings.options.cancel = settings->options.cancel;
     status = api_stream_schema(&source->from.stream, &schema, &why);

@@ -41,8 +41,34 @@ def _set_crs(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -
         settings.update(left_crs=of_left, right_crs=_crs.expand(right_crs))
 
 
-def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
+def _set_on_and_fid(settings: dict[str, Any], on: Any, fid: Any) -> None:
+    """Sets the arguments on and fid of join() in the settings."""
+    if isinstance(on, tuple):
+        raise InvalidError(
+            "on is a tuple, which is (left values, right values) in pairs(): here write "
+            'the names of columns, on="LEFT=RIGHT", or a list of them'
+        )
+    settings["on"] = on
+    if fid is not None:
+        fids = (fid, fid) if isinstance(fid, str) else fid
+        settings.update(left_fid=fids[0], right_fid=fids[1])
+
+
+def join_index(
+    index: Any, left: Any, op: str | None, *, on: Any = None, fid: Any = None, **settings: Any
+) -> Joined:
     """join() for a right side that already has an index."""
+    _set_on_and_fid(settings, on, fid)
+    if on is None and index._classes is not None:
+        raise InvalidError(
+            "the Index has values of on, which pairs() compares; join() compares columns: "
+            'name them, on="LEFT=RIGHT"'
+        )
+    if index._has_id and settings.get("right_fid") is None:
+        raise InvalidError(
+            "the Index has values of id, which pairs() uses; join() uses a column: name it, "
+            'fid=(None, "COLUMN")'
+        )
     if settings.get("crs") == "reproject":
         raise UnsupportedError(
             'crs="reproject" is not possible with an Index, which has one CRS: '
@@ -157,22 +183,15 @@ def join(
     is in use.  Left is read in batches of up to a million rows while the result is
     read; one_to_one reads all of it first.
     """
-    if isinstance(on, tuple):
-        raise InvalidError(
-            "on is a tuple, which is (left values, right values) in pairs(): here write "
-            'the names of columns, on="LEFT=RIGHT", or a list of them'
-        )
     settings.update(
-        op=op, how=how, k=k, max_distance=max_distance, ties=ties, on=on, pick=pick,
-        agg=agg, overlap=overlap, similar=similar, vector=vector, geometry=geometry,
+        op=op, how=how, k=k, max_distance=max_distance, ties=ties, pick=pick, agg=agg,
+        overlap=overlap, similar=similar, vector=vector, geometry=geometry,
         left_column=left_column, right_column=right_column, left_crs=left_crs,
         right_crs=right_crs, crs=crs, threads=count_threads(threads), backend=backend,
     )  # fmt: skip
     if x is not None or y is not None:
         settings.update(left_x=x, left_y=y)
-    if fid is not None:
-        fids = (fid, fid) if isinstance(fid, str) else fid
-        settings.update(left_fid=fids[0], right_fid=fids[1])
+    _set_on_and_fid(settings, on, fid)
     left, right = TableSide(left, "left", settings), TableSide(right, "right", settings)
     settings["input_rows"] = left.n_rows
     # The right side is read to its end before left is opened, because two queries

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core, _crs, _sides
 from ._errors import InvalidError
-from ._pairs import ARE_MEASURED, count_threads, frame_of, values_of, warn_of_pairs
+from ._pairs import count_threads, frame_of, is_measured, values_of, warn_of_pairs
 
 # Arguments of pairs() that need more of the right side than ids and
 # coordinates.
@@ -140,7 +140,7 @@ class Live:
         layer = _sides.make_layer(left, {"threads": asked["threads"], "side": "left"}, column)
         crs = _crs.expand(_crs.read_from_side(left)), _crs.expand(self._crs)
         made = _core.live_join(self._live, asked, layer, *crs)
-        return _live_pairs_of_buffers(made, op.lower() in ARE_MEASURED)
+        return _live_pairs_of_buffers(made, is_measured(op))
 
     def near_pairs(
         self, max_distance: float | str, *, changes: bool = False, **settings: Any

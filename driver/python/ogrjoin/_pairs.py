@@ -79,7 +79,7 @@ class Pairs:
         self._left: npt.NDArray[np.int64] | None = None
         self._right: npt.NDArray[np.int64] | None = None
         self._made = made  # capsule of the pairs in the C library
-        self._index = index
+        self._index = index  # capsule of the index, or the name of its backend
 
     def __len__(self) -> int:
         return len(self.right32)
@@ -101,10 +101,15 @@ class Pairs:
     def backend(self) -> str:
         """Returns the name of the backend that found the pairs, for example
         cpu or cuda."""
-        return _core.backend(self._index)
+        return self._index if isinstance(self._index, str) else _core.backend(self._index)
 
     def of_rows(self, first: int, n: int) -> Pairs:
         """Returns the pairs of n left rows from row first on; row first becomes row 0."""
+        if not 0 <= first <= first + n <= self.n_left:
+            raise InvalidError(
+                f"of_rows({first}, {n}): there are {self.n_left} left rows, of which the "
+                f"first is row 0"
+            )
         offsets = self.offsets[first : first + n + 1]
         a, b = offsets[0], offsets[-1]
         distance = None if self.distance is None else self.distance[a:b]
@@ -135,15 +140,19 @@ class Pairs:
         return pandas.DataFrame({**columns, **{k: v[:n] for k, v in self.values.items()}})
 
     def __reduce__(self) -> Any:
-        """Pickles the arrays."""
+        """Pickles the arrays and the name of the backend."""
         values = {name: np.array(v) for name, v in self.values.items()}
         distance = None if self.distance is None else np.array(self.distance)
         arrays = np.array(self.offsets), np.array(self.right32), distance
-        return Pairs, (*arrays, self.n_left, values, self.first)
+        backend = None if self._index is None else self.backend
+        return Pairs, (*arrays, self.n_left, values, self.first, None, backend)
 
 
-#: ops that measure a distance
-ARE_MEASURED = ("nearest", "dwithin")
+def is_measured(op: str | None) -> bool:
+    """Returns True if op measures a distance.  None is the default of the library,
+    nearest."""
+    return (op or "nearest").lower() in ("nearest", "dwithin")
+
 
 # Values of pairs that the C library returns as codes of words.
 _WORDS = {"line_side", "matrix", "relation"}
@@ -196,12 +205,12 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
         )
 
 
-def _pairs_of_result(made: Any, op: str, first: int, index: Any) -> Pairs:
+def _pairs_of_result(made: Any, op: str | None, first: int, index: Any) -> Pairs:
     """Returns the Pairs of a result of the C library. first is the number of the first
     left row."""
     handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
-    distance = np.frombuffer(measure, "d") if op.lower() in ARE_MEASURED else None
+    distance = np.frombuffer(measure, "d") if is_measured(op) else None
     warn_of_pairs(n_undecided, n_large, stacklevel=4)
     return Pairs(
         offsets,
@@ -274,7 +283,7 @@ _NOT_OF_INDEX = {
     "nearest_point", "nearest_point_fields", "from_point", "bearing", "bearing_field",
     "line_along", "line_along_percent", "line_offset", "line_side", "line_segment",
     "line_bearing", "matrix", "relation",
-    "intersection", "share", "side", "max_pairs", "threads", "backend",
+    "intersection", "share", "side", "first_row", "max_pairs", "threads", "backend",
 }  # fmt: skip
 
 # Scratch memory is freed after joins of more rows than this.
@@ -449,9 +458,9 @@ def _is_text(values: Any) -> bool:
     return all(v is None or isinstance(v, (str, float)) for v in values)  # NaN
 
 
-def _layer_of_values(values: Any, which: str) -> Any:
-    """Makes a layer of texts or vectors without geometries. which: left or right, for
-    errors. Returns the layer."""
+def _layer_of_values(values: Any, which: str, first: int) -> Any:
+    """Makes a layer of texts or vectors without geometries. which: left or right, and
+    first: the number of the first row, for errors. Returns the layer."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
@@ -466,7 +475,7 @@ def _layer_of_values(values: Any, which: str) -> Any:
         for i, row in enumerate(rows):
             if not hasattr(row, "__len__"):
                 raise InvalidError(
-                    f'op="similar" compares texts or vectors, and row {i} of the {which} '
+                    f'op="similar" compares texts or vectors, and row {first + i} of the {which} '
                     f"side is a {type(row).__name__}: give lists of these, or another op"
                 )
         sizes = np.array([len(row) for row in rows])
@@ -536,7 +545,9 @@ class _Plan(NamedTuple):
 
 
 class Index:
-    """A join side that stays in memory, with one index for each kind of join.
+    """A join side that stays in memory, with one index for each kind of join.  Arrays,
+    lists and frames are copied, so that later changes of them have no effect; tables of
+    Arrow are used in place; a stream is read into a table.
 
     on     a value for each row: only pairs with equal values count
     id     a number for each row, used instead of the row number for ties and
@@ -567,7 +578,11 @@ class Index:
         along: str | None = None,
         threads: int | None = None,
         backend: str | None = None,
+        _is_kept: bool = True,
     ) -> None:
+        if _is_kept:  # False: one join is made at once
+            right, id, score = _sides.own(right), _sides.own(id), _sides.own(score)
+            texts = [_sides.own(text) for text in texts]
         self._right = right  # for join()
         self._has_m = _asks_for_m_values(along)
         self._compared = {"similar": similar_words(similar), "vector": vector}
@@ -582,6 +597,7 @@ class Index:
         self._indexes: dict[Any, Any] = {}  # the last _MOST_INDEXES that were used
         self._rows: Any = None  # the right side with its columns, for join()
         _add_columns(self._layer, "right", id, score=score, texts=texts)
+        self._has_id = id is not None
         self._classes: Any = None  # classes of the values of on
         if on is not None:
             _sides.check_length(on, len(self), "on", _SIDE["right"])
@@ -598,8 +614,10 @@ class Index:
         settings: dict[str, Any],
         column: str | None,
         texts: Any = (),
+        first: int = 0,
     ) -> Any:
-        """Makes the layer of a side (which: "left" or "right") for joins with settings."""
+        """Makes the layer of a side (which: "left" or "right") for joins with settings.
+        first is the number of its first row, for errors."""
         if _is_texts_or_vectors(side, settings, texts):
             both = [s for s in (side, self._right) if isinstance(s, np.ndarray)]
             if len({array.shape[1:] for array in both}) > 1:
@@ -608,8 +626,9 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}: "
                     "give vectors of equal length"
                 )
-            return _layer_of_values(_as_value_array(side), which)
-        return _sides.make_layer(side, self._settings_for_reading(which, settings), column)
+            return _layer_of_values(_as_value_array(side), which, first)
+        reading = {**self._settings_for_reading(which, settings), "first_row": first}
+        return _sides.make_layer(side, reading, column)
 
     def _settings_for_reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Returns the settings for reading a side for a join with these settings."""
@@ -681,7 +700,7 @@ class Index:
     def pairs(
         self,
         left: Any,
-        op: str = "intersects",
+        op: str | None = "intersects",
         *,
         column: str | None = None,
         max_distance: Any = None,
@@ -708,11 +727,12 @@ class Index:
                 return _device.join(plan.index, left)
         is_whole = plan.settings.get("one_to_one") or _sides.reads_columns(plan.reading)
         if progress is None and not is_whole and not plan.has_columns:
+            if _sides.is_reader(left):
+                with _sides.sides_of([left], None, False) as streams:
+                    return self._pairs_of_stream(plan, next(streams), left)
             stream = _sides.stream_of(left)
             if stream is not None:
-                source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
-                made = _core.join_source(plan.index, source, _sides.count_rows(left))
-                return self._free_large_scratch(_pairs_of_result(made, op, 0, plan.index))
+                return self._pairs_of_stream(plan, stream, left)
         pieces = [(0, left)]
         if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
@@ -720,7 +740,7 @@ class Index:
                 plan.check_rows(pieces[-1][0] + len(pieces[-1][1]))
         joined = []
         for first, piece in pieces:
-            layer = self._make_layer(piece, "left", plan.settings, column, texts)
+            layer = self._make_layer(piece, "left", plan.settings, column, texts, first)
             if len(pieces) == 1:
                 plan.check_rows(_core.count(layer))
             joined.append(self._join_layer(plan, layer, first))
@@ -731,10 +751,16 @@ class Index:
             return self._free_large_scratch(joined[0])
         return self._free_large_scratch(_concatenate_pairs(joined, plan.index))
 
+    def _pairs_of_stream(self, plan: _Plan, stream: Any, left: Any) -> Pairs:
+        """Returns the pairs of all rows of stream, a stream of the rows of left."""
+        source = _core.source(stream.__arrow_c_stream__(), plan.column, plan.reading)
+        made = _core.join_source(plan.index, source, _sides.count_rows(left))
+        return self._free_large_scratch(_pairs_of_result(made, plan.settings["op"], 0, plan.index))
+
     def pairs_batches(
         self,
         left: Any,
-        op: str = "intersects",
+        op: str | None = "intersects",
         *,
         batch_size: int = 1 << 20,
         column: str | None = None,
@@ -786,42 +812,45 @@ class Index:
             _core.trim(plan.index)
 
     def _layers_of_batches(
-        self, plan: _Plan, left: Any, batch_size: int
+        self, plan: _Plan, left: Any, batch_size: int, first: int = 0
     ) -> Iterator[tuple[int, Any]]:
-        """Yields (first row, layer) for each batch of batch_size rows."""
-        stream = _sides.stream_of(left, plan.column)
+        """Yields (first row, layer) for each batch of batch_size rows.  first is the
+        number of the first row of left."""
+        column = None if _sides.reads_columns(plan.reading) else plan.column
+        is_reader = _sides.is_reader(left)
+        stream = None if is_reader else _sides.stream_of(left, column)
         if stream is not None:
             if n_rows := _sides.count_rows(left):
-                plan.check_rows(n_rows, False)
-            capsule = stream.__arrow_c_stream__()
-            source, first = _core.source(capsule, plan.column, plan.reading), 0
+                plan.check_rows(first + n_rows, False)
+            reading = {**plan.reading, "first_row": first}
+            source = _core.source(stream.__arrow_c_stream__(), plan.column, reading)
             while True:
                 layer = _core.next_layer(source, batch_size)
                 if layer is None:
                     break
                 yield first, layer
                 first += _core.count(layer)
-        elif _sides.is_iterator(left):
-            first = 0
-            with _sides.sides_of(left) as pieces:
+        elif is_reader or _sides.is_iterator(left):
+            sides = [left] if is_reader else left
+            with _sides.sides_of(sides, column, not is_reader) as pieces:
                 for piece in pieces:
-                    for _, layer in self._layers_of_batches(plan, piece, batch_size):
-                        yield first, layer
-                        first += _core.count(layer)
+                    for at, layer in self._layers_of_batches(plan, piece, batch_size, first):
+                        yield at, layer
+                        first = at + _core.count(layer)
         else:
             pieces = _sides.slices(left, batch_size)
             if len(pieces) > 1:
-                plan.check_rows(pieces[-1][0] + len(pieces[-1][1]), False)
-            for first, piece in pieces:
+                plan.check_rows(first + pieces[-1][0] + len(pieces[-1][1]), False)
+            for at, piece in pieces:
                 layer = self._make_layer(
-                    piece, "left", plan.settings, plan.column, plan.texts
+                    piece, "left", plan.settings, plan.column, plan.texts, first + at
                 )
-                yield first, layer
+                yield first + at, layer
 
     def _plan_join(
         self,
         left: Any,
-        op: str,
+        op: str | None,
         column: str | None,
         max_distance: Any,
         on: Any,
@@ -998,6 +1027,7 @@ def validate(
         **_compared(settings),
         threads=threads,
         backend=backend,
+        _is_kept=False,
     )
     settings.update(index._compared)
     settings["crs"] = crs
@@ -1009,7 +1039,7 @@ def validate(
 def pairs(
     left: Any,
     right: Any,
-    op: str = "intersects",
+    op: str | None = "intersects",
     *,
     left_column: str | None = None,
     right_column: str | None = None,
@@ -1074,6 +1104,7 @@ def pairs(
         **_compared({**settings, "op": op}),
         threads=threads,
         backend=backend,
+        _is_kept=False,
     )
     return index.pairs(
         left,

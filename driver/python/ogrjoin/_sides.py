@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._errors import InvalidError
+from ._errors import InvalidError, Status
+from ._errors import make as make_error
 
 _POLYGON = 4  # OGRJOIN_POLYGON
 _MOST = 1e150  # OJ_FLAT_MOST: points with larger coordinates count as empty
@@ -78,6 +79,14 @@ def without_mask(values: Any) -> Any:
     return plain
 
 
+def _check_real(values: Any, name: str) -> None:
+    """Raises an error if values are complex numbers, times or durations, which numpy
+    would convert to floats."""
+    kind = getattr(values, "dtype", None)
+    if getattr(kind, "kind", "f") in "cmM":
+        raise InvalidError(f"{name} must be real numbers, not {kind}")
+
+
 def check_length(values: Any, n: int, name: str, of: str) -> None:
     """Raises an error if the length of values differs from n, the number of
     rows of the side `of`.  name is the argument that has the values.  Values
@@ -100,6 +109,7 @@ def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
         )
     if dtype is np.int64:
         return _as_int64(array, name)
+    _check_real(array, name)
     try:
         return np.ascontiguousarray(array, dtype=dtype)
     except (TypeError, ValueError):
@@ -124,12 +134,10 @@ def _as_int64(array: Any, name: str) -> Any:
 
 def _coordinates(values: Any, name: str) -> Any:
     values = without_mask(values)
-    kind = getattr(values, "dtype", None)
-    if getattr(kind, "kind", "f") in "cmM":
-        raise InvalidError(f"{name} must be real numbers, not {kind}")
+    _check_real(values, name)
     try:
         return np.ascontiguousarray(values, dtype=np.float64)
-    except ValueError as why:
+    except (TypeError, ValueError) as why:
         raise InvalidError(f"{name} must be numbers: {why}") from None
 
 
@@ -233,10 +241,10 @@ def _layer_of_shapely(array: Any, settings: dict[str, Any]) -> Any:
     return _core.from_wkb(wkb.tolist(), settings)
 
 
-def error_of_no_geometry(array: Any, which: str) -> TypeError | None:
+def error_of_no_geometry(array: Any, which: str, first: int = 0) -> TypeError | None:
     """Returns the error for an array that shapely refuses.  Its text names the
     first row without a geometry.  Returns None if all rows are geometries or
-    None.  which is left or right."""
+    None.  which is left or right; first is the number of the first row."""
     import shapely
 
     rows = np.flatnonzero(~(shapely.is_geometry(array) | shapely.is_missing(array)))
@@ -245,7 +253,7 @@ def error_of_no_geometry(array: Any, which: str) -> TypeError | None:
     value = array[rows[0]]
     hint = "; shapely.from_wkt() makes geometries of texts" if isinstance(value, str) else ""
     return TypeError(
-        f"the {which} side: row {rows[0]} is a {type(value).__name__}, not a geometry of "
+        f"the {which} side: row {first + rows[0]} is a {type(value).__name__}, not a geometry of "
         f"shapely{hint}"
     )
 
@@ -254,7 +262,8 @@ def _layer_of_geometries(array: Any, settings: dict[str, Any], which: str) -> An
     try:
         return _layer_of_shapely(array, settings)
     except TypeError as error:
-        raise error_of_no_geometry(array, which) or error from None
+        first = settings.get("first_row", 0)
+        raise error_of_no_geometry(array, which, first) or error from None
 
 
 def may_be_device(side: Any) -> bool:
@@ -303,8 +312,58 @@ def count_rows(side: Any) -> int:
     return len(side) if is_counted and hasattr(side, "__len__") else 0
 
 
+def is_query(side: Any) -> bool:
+    """Returns True for a query of a database, or the rows of a join, which each reading
+    runs again.  It may have a length that only running it gives."""
+    package = type(side).__module__.split(".")[0]
+    is_joined = package == "ogrjoin" and hasattr(side, "read_all")
+    return is_joined or package in ("polars", "duckdb", "_duckdb", "sedonadb")
+
+
+def is_reader(side: Any) -> bool:
+    """Returns True for a reader of pyarrow, which may run an iterator of Python."""
+    return type(side).__module__ == "pyarrow.lib" and hasattr(side, "read_next_batch")
+
+
+def is_once(side: Any) -> bool:
+    """Returns True for an object that may be a stream, which can be read once: one
+    without a length that is not a query."""
+    return not (hasattr(side, "__len__") or is_query(side))
+
+
+def own(side: Any) -> Any:
+    """Returns a side, or a column of values, that does not change later, neither by
+    being read nor by its owner.  Arrow data do not change, and are not copied, but the
+    rows of a stream are read into a table."""
+    if hasattr(side, "__arrow_c_stream__") and is_once(side):
+        try:
+            import pyarrow as pa
+        except ImportError:
+            return side  # join(), which would read it again, needs pyarrow
+        reader = side if is_reader(side) else pa.RecordBatchReader.from_stream(side)
+        try:
+            return reader.read_all()
+        except Exception as error:
+            message = f"right side: reading the Arrow stream failed: {error}"
+            raise make_error(Status.IO, message) from None
+    if type(side) is tuple:
+        return tuple(own(values) for values in side)
+    package = type(side).__module__.split(".")[0]
+    if package in ("pandas", "geopandas"):
+        if not hasattr(side, "iloc"):
+            return side.copy()  # an array or an index
+        import pandas
+
+        # Frames of pandas 3 that share columns copy them when one of them changes.
+        return side.copy(deep=int(pandas.__version__.split(".")[0]) < 3)
+    if package == "polars" and hasattr(side, "clone"):
+        return side.clone()  # shares the columns until one of both changes
+    return side.copy() if isinstance(side, (np.ndarray, list, dict)) else side
+
+
 def _is_arrow(side: Any) -> bool:
-    return hasattr(side, "__arrow_c_stream__") or hasattr(side, "__arrow_c_array__")
+    names = ("__arrow_c_stream__", "__arrow_c_array__", "scanner", "to_reader")
+    return any(hasattr(side, name) for name in names)
 
 
 def is_iterator(side: Any) -> bool:
@@ -314,37 +373,90 @@ def is_iterator(side: Any) -> bool:
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
 
 
-class sides_of:
-    """Context manager over the sides of an iterator.  Consecutive record
-    batches of pyarrow become one stream.  An exception of the iterator is
-    raised as it was, not as the error text into which Arrow turns it."""
+def _reader_of(side: Any, column: str | None) -> Any:
+    """Returns a pyarrow.RecordBatchReader of a record batch, table, reader, dataset or
+    scanner of pyarrow, or None for any other side.  Of a dataset only the given column is
+    read."""
+    is_rows = hasattr(side, "schema") or hasattr(side, "projected_schema")
+    if not is_rows or not type(side).__module__.startswith("pyarrow."):
+        return None
+    import pyarrow as pa
 
-    def __init__(self, sides: Any) -> None:
+    if isinstance(side, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(side.schema, [side])
+    stream = stream_of(side, column)
+    return stream.to_reader() if hasattr(stream, "to_reader") else stream
+
+
+def _schema_of(reader: Any) -> Any:
+    """Returns the schema of a reader without its own metadata, only with those of its
+    columns."""
+    return reader.schema.remove_metadata()
+
+
+class _Stream:
+    """A stream whose exceptions sides_of raises."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+_NO_ERRORS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+_NONE: Any = object()  # in place of a side: there is none
+
+
+class sides_of:
+    """Context manager over the sides of an iterator.  Consecutive sides of pyarrow
+    with equal schemas become one stream: an Arrow stream has one schema, by which all
+    its buffers are read.  An exception of the iterator is raised as it was, not as the
+    error text into which Arrow turns it.  column: as in stream_of().  are_errors_raised
+    is False for a single stream, whose failures are InputError: only KeyboardInterrupt and
+    others that are no errors are raised as they were."""
+
+    def __init__(self, sides: Any, column: str | None, are_errors_raised: bool) -> None:
         self._sides = iter(sides)
+        self._column = column
+        self._kept = BaseException if are_errors_raised else _NO_ERRORS
+        # The side after the last stream that was read; _NONE if it was not read yet.
+        self._next: Any = _NONE
         self._raised: BaseException | None = None
 
-    def _batches(self, side: Any) -> Any:
-        """Yields the record batches of side and of all sides after it."""
+    def _next_of(self, iterator: Any) -> Any:
+        """Returns the next item, or _NONE at the end.  Keeps the exception of iterator."""
         try:
-            while True:
-                yield from side.to_batches() if hasattr(side, "to_batches") else [side]
-                side = next(self._sides)
-        except StopIteration:
-            return
-        except BaseException as error:
+            return next(iterator, _NONE)
+        except self._kept as error:
             self._raised = error
             raise
 
+    def _batches(self, reader: Any, schema: Any) -> Any:
+        """Yields the record batches of reader and of the sides after it that have the
+        schema of reader."""
+        while reader is not None and _schema_of(reader).equals(schema, check_metadata=True):
+            while (batch := self._next_of(reader)) is not _NONE:
+                yield batch
+            side = self._next_of(self._sides)
+            reader = _reader_of(side, self._column)
+            self._next = side if reader is None else reader
+
     def _sides_as_streams(self) -> Any:
-        for side in self._sides:
-            if not type(side).__module__.startswith("pyarrow.") or not hasattr(
-                side, "schema"
-            ):
+        while True:
+            side, self._next = self._next, _NONE
+            if side is _NONE:
+                side = next(self._sides, _NONE)
+            if side is _NONE:
+                return
+            reader = _reader_of(side, self._column)
+            if reader is None:
                 yield side
                 continue
             import pyarrow as pa
 
-            yield pa.RecordBatchReader.from_batches(side.schema, self._batches(side))
+            batches = self._batches(reader, _schema_of(reader))
+            yield _Stream(pa.RecordBatchReader.from_batches(reader.schema, batches))
 
     def __enter__(self) -> Any:
         return self._sides_as_streams()
@@ -390,6 +502,9 @@ def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
     array = shapely_array(side)
     if array is not None:
         return _layer_of_geometries(array, settings, which)
+    if is_reader(side):
+        with sides_of([side], None, False) as streams:
+            return _core.from_stream(next(streams).__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_stream__"):
         return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):

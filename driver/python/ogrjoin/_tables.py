@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from . import _core, _crs, _sides
 from ._errors import InvalidError
-from ._joined import Joined
 from ._scan import Scan, extension_of, mark_geometries, mark_nullable, wkb_metadata
 
 
@@ -149,14 +148,9 @@ class TableSide:
             )
         self._side, self._which = side, which
         self._active = geometry if isinstance(geometry, str) else None
-        # A query can be run again.  Its result may occupy the connection of its
-        # database, so that no other query can run until it has been read.
-        self.is_query = isinstance(side, Joined) or type(side).__module__.split(".")[0] in (
-            "polars", "duckdb", "_duckdb", "sedonadb",
-        )  # fmt: skip
-        # An object without a length that is not a query may be a stream, which
-        # can be read once.
-        self.is_once = not (hasattr(side, "__len__") or self.is_query)
+        # The result of a query may occupy the connection of its database, so that no
+        # other query can run until it has been read.
+        self.is_query, self.is_once = _sides.is_query(side), _sides.is_once(side)
         self.n_rows = _sides.count_rows(side) or None
         if not self.is_query:
             self.open(settings)

@@ -593,6 +593,57 @@ TEST_LOOP(sources, 0, 4)
     }
 }
 
+/* Pairs of a layer with settings first_row count its rows from this number on,
+ * however the layer is read. */
+TEST(rows_are_counted_from_first_row)
+{
+    struct arrow_rows rows;
+    struct arrow_rows_stream twice = {
+        .rows = &rows, .options = {FORM_VIEW, 2, 0, 0, 0, 0}, .n = 2};
+    struct ogrjoin_settings *settings = settings_of("intersects", -1);
+    struct ogrjoin_layer *side, *layer[3] = {NULL};
+    struct ogrjoin_source *source = NULL;
+    struct ogrjoin_index *index = NULL;
+    struct ogrjoin_pairs *found = NULL;
+    struct ArrowArrayStream in;
+    struct arrow_schema schema;
+    struct ArrowArray array;
+    random_state = 5;
+    make_rows(&rows, OJ_PART_POINT, 4, 10, 1);
+    side = layer_of(&rows, &twice.options);
+    must(ogrjoin_index_new(side, settings, &index, &err));
+    must(ogrjoin_set_number(settings, "first_row", 1000, &err));
+    make_schema(&rows, &twice.options, &schema);
+    make_array(&rows, &twice.options, &array);
+    must(ogrjoin_layer_from_array(&schema.node[0], &array, NULL, settings,
+                                  &layer[0], &err));
+    in = open_rows(&twice);
+    must(ogrjoin_layer_from_stream(&in, NULL, settings, &layer[1], &err));
+    in = open_rows(&twice);
+    must(ogrjoin_source_open(&in, NULL, settings, &source, &err));
+    must(ogrjoin_source_next(source, 5, &layer[2], &err));
+    for (int i = 0; i < 3; i++)
+    {
+        int64_t n = ogrjoin_layer_count(layer[i]), n_pairs;
+        must(ogrjoin_join(index, layer[i], &found, &err));
+        n_pairs = ogrjoin_pairs_count(found);
+        ck_assert_int_ge(n_pairs, n);
+        ck_assert_int_eq(ogrjoin_pairs_left(found)[0], 1000);
+        ck_assert_int_eq(ogrjoin_pairs_left(found)[n_pairs - 1], 999 + n);
+        ogrjoin_pairs_free(found);
+        ogrjoin_layer_free(layer[i]);
+    }
+    must(ogrjoin_source_next(source, 5, &layer[0], &err));
+    must(ogrjoin_join(index, layer[0], &found, &err));
+    ck_assert_int_eq(ogrjoin_pairs_left(found)[0], 1005);
+    ogrjoin_pairs_free(found);
+    ogrjoin_layer_free(layer[0]);
+    ogrjoin_source_free(source);
+    ogrjoin_index_free(index);
+    ogrjoin_layer_free(side);
+    ogrjoin_settings_free(settings);
+}
+
 /* A source without rows gives one empty layer and then none. The lists of pairs
  * of this source cannot become a record batch. */
 TEST(source_without_rows)
