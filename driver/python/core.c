@@ -1112,7 +1112,8 @@ static void release_column_schema(struct ArrowSchema *schema)
  * outlives the argument; NULL if column() takes no such format. */
 static const char *static_column_format(const char *name)
 {
-    static const char *const formats[] = {"l", "L", "g", "U", "tsn:"};
+    static const char *const formats[] = {"l",    "L",    "g",    "U",   "tdD",
+                                         "tss:", "tsm:", "tsu:", "tsn:"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
     {
         if (strcmp(formats[i], name) == 0)

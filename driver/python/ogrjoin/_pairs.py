@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, _crs, _sides
+from . import _core, _crs, _sides, _values
 from ._errors import Error, InvalidError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -291,58 +291,6 @@ def count_threads(threads: int | None) -> int:
     return threads
 
 
-def _is_missing(values: Any) -> Any:
-    if values.dtype == object:
-        return np.array([v is None or v != v for v in values], dtype=bool)
-    return values != values
-
-
-def _column_of(values: Any) -> tuple[object, object]:
-    """Returns a column of values as Arrow: (schema, array)."""
-    if hasattr(values, "__arrow_c_array__"):
-        schema, array = values.__arrow_c_array__()
-        return schema, array
-    values = np.asarray(_sides.without_mask(_sides.without_extension(values)))
-    if values.ndim != 1:
-        raise InvalidError(f"on needs a column, not an array of {values.ndim} dimensions")
-    missing = _is_missing(values)
-    bits = np.packbits(~missing, bitorder="little") if missing.any() else None
-    kind = values.dtype.kind
-    if kind == "O":
-        present = values[~missing]
-        is_number = all(isinstance(v, (bool, int, float, np.number)) for v in present)
-        if is_number and len(present) > 0:
-            values = np.zeros(len(values), dtype=np.asarray(list(present)).dtype)
-            values[~missing] = list(present)
-            kind = values.dtype.kind
-    if kind in "bi":
-        return _core.column(len(values), "l", bits, None, values.astype(np.int64))
-    if kind == "u":
-        return _core.column(len(values), "L", bits, None, values.astype(np.uint64))
-    if kind == "f":
-        return _core.column(len(values), "g", bits, None, values.astype(np.float64))
-    if kind == "M":
-        times = values.astype("datetime64[ns]").astype(np.int64)
-        return _core.column(len(values), "tsn:", bits, None, times)
-    offsets, data = text_buffers([None if m else v for v, m in zip(values, missing)])
-    return _core.column(len(values), "U", bits, offsets, data)
-
-
-def text_buffers(texts: Any) -> tuple[Any, Any]:
-    """Returns (offsets, UTF-8 bytes) of a column of texts; None becomes an empty text."""
-    if hasattr(texts, "fill_null"):  # array of pyarrow
-        texts = texts.cast("large_string").fill_null("")
-        if hasattr(texts, "combine_chunks"):
-            texts = texts.combine_chunks()
-        if len(texts) == 0:
-            return _sides.offsets([]), b""
-        _, offsets, data = texts.buffers()
-        offset = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
-        return offset, data if data is not None else b""
-    pieces = [b"" if t is None or t != t else str(t).encode() for t in texts]
-    return _sides.offsets([len(p) for p in pieces]), b"".join(pieces)
-
-
 def word_map_text(words: Any) -> str:
     """Returns the lines of a word map, which is a dict {word: replacement} or a file."""
     if hasattr(words, "items"):
@@ -396,7 +344,7 @@ def _add_columns(
         column(score, np.int64, "score"),
     )
     for i, values in enumerate(texts):
-        offset, data = text_buffers(values)
+        offset, data = _values.text_buffers(values)
         _sides.check_length(offset[1:], n, f"texts[{i}]", of)
         _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
 
@@ -425,19 +373,29 @@ def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
         not hasattr(side, "to_numpy") or hasattr(side, "columns")
     ):
         return False
-    values = _values(side)
+    values = _compared_values(side)
     first = next((v for v in values if v is not None), None)
     return not hasattr(first, "__geo_interface__")
 
 
-def _values(side: Any) -> Any:
-    return np.fromiter(side, object) if isinstance(side, list) else np.asarray(side)
+def _compared_values(side: Any) -> Any:
+    """Returns texts or vectors as an array.  A missing text, and a vector with a masked
+    number, is None."""
+    if isinstance(side, np.ma.MaskedArray) and side.ndim > 1 and np.ma.is_masked(side):
+        rows = np.fromiter(side.data, object, len(side))
+        rows[np.ma.getmaskarray(side).reshape(len(side), -1).any(axis=1)] = None
+        return rows
+    if not isinstance(side, list):
+        side = np.asarray(_sides.without_mask(_sides.without_extension(side)))
+        if side.dtype != object:
+            return side
+    return np.fromiter((None if _values.is_missing(v) else v for v in side), object, len(side))
 
 
 def _is_text(values: Any) -> bool:
     if values.dtype != object:
         return bool(values.dtype.kind in "UT")
-    return all(v is None or isinstance(v, (str, float)) for v in values)  # NaN
+    return all(v is None or isinstance(v, str) for v in values)
 
 
 def _layer_of_values(values: Any, which: str) -> Any:
@@ -453,7 +411,7 @@ def _layer_of_values(values: Any, which: str) -> Any:
         sizes = np.full(n, values.shape[1] if values.ndim == 2 else 1)
         numbers = values.reshape(-1)
     else:
-        rows = [() if v is None or isinstance(v, float) else v for v in values]
+        rows = [() if v is None else v for v in values]
         for i, row in enumerate(rows):
             if not hasattr(row, "__len__"):
                 raise InvalidError(
@@ -565,7 +523,7 @@ class Index:
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
         if similar is None and vector is None and _is_values(right, {"op": op}, texts):
-            name = "similar" if _is_text(_values(right)) else "vector"
+            name = "similar" if _is_text(_compared_values(right)) else "vector"
             self._compared[name] = "value"
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
@@ -576,7 +534,7 @@ class Index:
         self._classes: Any = None  # classes of the values of on
         if on is not None:
             _sides.check_length(on, len(self), "on", _SIDE["right"])
-            self._classes = _core.classes(*_column_of(on))
+            self._classes = _core.classes(*_values.column_of(on))
         # Layers by the address of their array of classes. A column of numbers has two
         # such arrays: one for comparison with numbers, one for comparison with texts.
         self._with_classes: dict[int | None, Any] = {}
@@ -599,7 +557,7 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}: "
                     "give vectors of equal length"
                 )
-            return _layer_of_values(_values(side), which)
+            return _layer_of_values(_compared_values(side), which)
         return _sides.make_layer(side, self._reading(which, settings), column)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -622,7 +580,7 @@ class Index:
                 f"on must be a column with a value for each left row, not {type(on).__name__}"
             )
         of_left = np.empty(len(on), dtype=np.int32)
-        found = _core.find_classes(self._classes, *_column_of(on), of_left, len(self))
+        found = _core.find_classes(self._classes, *_values.column_of(on), of_left, len(self))
         of_right = np.frombuffer(found, "i")
         key = of_right.__array_interface__["data"][0]
         if key not in self._with_classes:

@@ -56,9 +56,9 @@ def without_extension(values: Any) -> Any:
     """Returns a column of an extension type of pandas as an array of objects,
     with None for missing values, and one of times with a zone as times in UTC.
     Returns any other column unchanged."""
-    dtype = getattr(values, "dtype", None)
+    dtype: Any = getattr(values, "dtype", None)
     if getattr(dtype, "tz", None) is not None:
-        return values.to_numpy(dtype="datetime64[ns]")
+        return values.to_numpy(dtype=f"datetime64[{dtype.unit}]")
     if type(dtype).__module__.split(".")[0] == "pandas":
         return values.to_numpy(dtype=object, na_value=None)
     return values
