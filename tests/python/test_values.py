@@ -137,3 +137,107 @@ def test_masked_vectors_match_nothing():
     left = np.ma.array([[1.0, 2], [1, 2], [1, 2]], mask=[[0, 0], [1, 1], [0, 1]])
     found = ogrjoin.pairs(left, np.array([[1.0, 2]]), "similar", max_difference=0)
     assert found.left.tolist() == [0]
+
+
+# --- decimals --------------------------------------------------------------------------
+
+
+def random_decimals(r, n, digits, scale):
+    """Decimals of up to `digits` digits, many of them neighbours or multiples of ten."""
+    whole = []
+    for size in r.integers(1, digits + 1, n // 4):
+        made = int("".join(map(str, r.integers(0, 10, size))))
+        whole += [made, min(made + 1, 10**digits - 1), made // 100 * 100, -made]
+    return [Decimal((v < 0, tuple(map(int, str(abs(v)))), -scale)) for v in whole]
+
+
+def equal_to_float(value, real):
+    """A float means the shortest decimal that reads back as it; integers are exact."""
+    is_whole = real == int(real) and -(2**63) <= real < 2**64
+    return value == (Decimal(int(real)) if is_whole else Decimal(repr(float(real))))
+
+
+DECIMALS = [(9, 2), (18, 0), (18, 2), (18, 17), (38, 0), (38, 10), (38, 37)]
+
+
+@pytest.mark.parametrize("digits, scale", DECIMALS)
+def test_decimals_are_equal_exactly_if_their_values_are(digits, scale):
+    r = np.random.default_rng(digits + scale)
+    left = random_decimals(r, 80, digits, scale)
+    for other, other_scale in DECIMALS:
+        right = random_decimals(r, 80, other, other_scale)
+        right += [v for v in left if -other_scale <= v.as_tuple().exponent
+                  and abs(v) < 10 ** (other - other_scale)]  # fmt: skip
+        arrays = (pa.array(left, pa.decimal128(digits, scale)),
+                  pa.array(right, pa.decimal128(other, other_scale)))  # fmt: skip
+        expected = [(i, j) for i, a in enumerate(left) for j, b in enumerate(right) if a == b]
+        assert pairs_on(*arrays) == expected
+        assert rows_of_join(*arrays) == len(expected)
+
+
+@pytest.mark.parametrize("digits, scale", DECIMALS)
+def test_decimals_with_integers_floats_and_texts(digits, scale):
+    r = np.random.default_rng(digits + scale)
+    values = random_decimals(r, 200, digits, scale)
+    values += [v for v in (Decimal(2**63 - 1), Decimal(2**63), Decimal(2**64 - 1))
+               if v < 10 ** (digits - scale)]  # fmt: skip
+    decimals = pa.array(values, pa.decimal128(digits, scale))
+
+    def check(other, is_equal):
+        expected = [(i, j) for i, a in enumerate(values) for j, b in enumerate(other)
+                    if is_equal(a, b)]  # fmt: skip
+        assert pairs_on(decimals, other) == expected
+        assert pairs_on(other, decimals) == sorted((j, i) for i, j in expected)
+
+    check(np.array([float(v) for v in values]), equal_to_float)
+    check(np.nextafter([float(v) for v in values], 0), equal_to_float)
+    whole = [int(v) for v in values if v == int(v)]
+    signed = [v for v in whole if -(2**63) <= v < 2**63]
+    check(np.array(signed, np.int64), lambda a, b: a == int(b))
+    unsigned = [v for v in whole if 0 <= v < 2**64]
+    check(np.array(unsigned, np.uint64), lambda a, b: a == int(b))
+    digits_of = [f"{v:f}" for v in values if abs(v) >= 1e-4 or v == 0]
+    texts = [t.rstrip("0").rstrip(".") if "." in t else t for t in digits_of]
+    found = pairs_on(decimals, texts)
+    assert {(values[i], Decimal(texts[j])) for i, j in found} == {
+        (v, v) for v in values if abs(v) >= 1e-4 or v == 0
+    }
+
+
+KEYS = [Decimal("36061000100010001001"), Decimal("36061000100010001002")]
+
+
+def test_decimals_in_other_doors():
+    keys = pa.array(KEYS, pa.decimal128(38, 0))
+    side = pa.table({"k": keys, "x": [0.0] * 2, "y": [0.0] * 2})
+    points = {"x": "x", "y": "y", "right_x": "x", "right_y": "y"}
+    rows = ogrjoin.join(side, side, exclude="field=k", how="inner", **points).read_all()
+    assert list(zip(rows["k"].to_pylist(), rows["join_k"].to_pylist())) == [
+        (KEYS[0], KEYS[1]), (KEYS[1], KEYS[0])
+    ]  # fmt: skip
+    encoded = pa.table({"k": keys.dictionary_encode(), "n": [1, 2]})
+    rows = ogrjoin.join(encoded, side, "attributes", on=["k", "n=x"], how="inner").read_all()
+    assert rows.num_rows == 0
+    assert rows_of_join(keys.dictionary_encode(), keys) == 2
+    assert pairs_on(KEYS, [int(v) for v in KEYS]) == [(0, 0), (1, 1)]
+    assert pairs_on([2**70, -1], [-1, 2**70 + 1]) == [(1, 0)]
+
+
+def test_aggregates_of_decimals():
+    def of(values, agg, kind=pa.decimal128(38, 0)):
+        n = len(values)
+        right = pa.table({"k": pa.array(values, kind), "x": [0.0] * n, "y": [0.0] * n})
+        left = pa.table({"x": [0.0], "y": [0.0]})
+        rows = ogrjoin.join(
+            left, right, agg=f"{agg} as v", x="x", y="y", right_x="x", right_y="y"
+        ).read_all()
+        return rows["v"][0].as_py()
+
+    assert of(KEYS, "concat(k)") == ", ".join(map(str, KEYS))
+    assert of([Decimal("-0.5"), Decimal("2.25")], "concat(k)", pa.decimal128(9, 2)) == "-0.5, 2.25"
+    assert of(KEYS, "max(k)") == float(KEYS[0])
+    assert of([1, 2, 2, 2**53], "unique(k)") == 3 and of([1, 2, 2], "mode(k)") == 2
+    for agg in ("unique(k)", "mode(k)", "minority(k)"):
+        for values in (KEYS, [2**53 + 1], [2**64 - 1]):
+            with pytest.raises(ogrjoin.InvalidError, match=f"round {values[0]} in row 0"):
+                of(values, agg)
