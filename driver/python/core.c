@@ -732,6 +732,20 @@ static PyObject *count_layer_features(PyObject *module, PyObject *capsule)
                         : NULL;
 }
 
+/* py_srid(layer) -> SRID of the geometries of a layer, or 0. */
+static PyObject *py_srid(PyObject *module, PyObject *capsule)
+{
+    struct layer_handle *self = PyCapsule_GetPointer(capsule, LAYER);
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    int64_t srid;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    err.status = ogrjoin_layer_srid(self->layer, &srid, &err);
+    return err.status == OGRJOIN_OK ? PyLong_FromLongLong(srid)
+                                    : raise_error(&err);
+}
+
 /* --- an index --------------------------------------------------------------
  */
 
@@ -1346,6 +1360,24 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
     free_layer(layer);
     Py_INCREF(Py_None);
     return Py_None;
+}
+
+/* py_source_srid(source) -> SRID of the rows of a source so far, or of the first
+ * rows of a source that was not read yet; 0: none. */
+static PyObject *py_source_srid(PyObject *module, PyObject *capsule)
+{
+    struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    int64_t srid;
+    int status;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status =
+        ogrjoin_source_srid(self->source, &srid, &err);
+    Py_END_ALLOW_THREADS err.status = status;
+    return status == OGRJOIN_OK ? PyLong_FromLongLong(srid)
+                                : raise_error(&err);
 }
 
 /* py_join_source(index, source, rows or 0) -> the tuple of join_to_buffers().
@@ -2481,11 +2513,13 @@ static PyMethodDef methods[] = {
     {"find_classes", py_find_classes, METH_VARARGS, NULL},
     {"column", py_column, METH_VARARGS, NULL},
     {"count", count_layer_features, METH_O, NULL},
+    {"srid", py_srid, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", py_backend, METH_O, NULL},
     {"join", py_join, METH_VARARGS, NULL},
     {"source", py_source, METH_VARARGS, NULL},
     {"next_layer", py_next_layer, METH_VARARGS, NULL},
+    {"source_srid", py_source_srid, METH_O, NULL},
     {"join_source", py_join_source, METH_VARARGS, NULL},
     {"trim", py_trim, METH_O, NULL},
     {"pair_word", py_pair_word, METH_VARARGS, NULL},

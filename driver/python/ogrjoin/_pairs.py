@@ -451,13 +451,16 @@ class _Plan(NamedTuple):
     """A join of a left side with an index, whose arguments are checked."""
 
     settings: dict[str, Any]
-    index: Any  # index of _core
+    index: Any  # index of _core; None: made when the SRID of the first left rows is read
     reading: dict[str, Any]  # settings for reading the left side
     column: str | None
     id: Any
     max_distance: Any  # array of one value per left row, or None
     classes: Any
     texts: Any
+    layer: Any  # the right side with the classes of on, or None
+    crs: Any  # CRS of the left side
+    takes_srid: bool  # the CRS of the left side is that of the SRID of its rows
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -598,7 +601,8 @@ class Index:
         side with classes, or None."""
         pair = crs, self._crs
         if settings["crs"] != "ignore":
-            pair = _crs.expand(crs), _crs.expand(self._crs)
+            right_crs = self._crs or _crs.read_from_layer(self._layer, "right")
+            pair = _crs.expand(crs), _crs.expand(right_crs)
         words = {k: str(v) for k, v in settings.items() if v is not None}
         key = (pair, id(layer), *sorted(words.items()))
         index = self._indexes.pop(key, None)
@@ -654,13 +658,18 @@ class Index:
                         "points on a device are joined without columns (id, on, texts, "
                         "max_distance of each row) and progress: leave them out"
                     )
+                plan = plan if plan.index is not None else self._with_crs(plan, None)
                 return _device.join(plan.index, left)
         is_whole = plan.settings.get("one_to_one") or _sides.reads_columns(plan.reading)
         if progress is None and not is_whole and not plan.has_columns:
             stream = _sides.stream_of(left)
             if stream is not None:
                 source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
+                if plan.takes_srid:
+                    plan = self._with_crs(plan, _crs.of_srid(_core.source_srid(source)))
                 made = _core.join_source(plan.index, source, _sides.count_rows(left))
+                if plan.takes_srid:
+                    _core.source_srid(source)  # raises an error if rows have another SRID
                 return self._finish(_pairs_of_result(made, op, 0, plan.index))
         pieces = [(0, left)]
         if progress is not None and not is_whole:
@@ -670,12 +679,14 @@ class Index:
         joined = []
         for first, piece in pieces:
             layer = self._make_layer(piece, "left", plan.settings, column, texts)
+            plan = self._with_srid(plan, layer)
             if len(pieces) == 1:
                 plan.check_rows(_core.count(layer))
             joined.append(self._join_layer(plan, layer, first))
             if progress is not None:
                 n = first + _core.count(layer)
-                progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
+                last, rows = pieces[-1]
+                progress(n, n if len(pieces) == 1 else last + len(rows))
         if len(joined) == 1:
             return self._finish(joined[0])
         return self._finish(_concatenate_pairs(joined, plan.index))
@@ -727,12 +738,14 @@ class Index:
         n = 0
         try:
             for first, layer in self._layers(plan, left, batch_size):
+                plan = self._with_srid(plan, layer)
                 n = first + _core.count(layer)
                 plan.check_rows(n, False)
                 yield self._join_layer(plan, layer, first)
             plan.check_rows(n)
         finally:
-            _core.trim(plan.index)
+            if plan.index is not None:
+                _core.trim(plan.index)
 
     def _layers(
         self, plan: _Plan, left: Any, batch_size: int
@@ -798,16 +811,41 @@ class Index:
         classes, layer = None, None
         if on is not None:
             classes, layer = self._classes_of(on)
+        of_left = _crs.read_from_side(left)
+        takes_srid = of_left is None and crs != "ignore" and _sides.may_have_srid(left)
         return _Plan(
             settings,
-            self._index(_crs.read_from_side(left), settings, layer),
+            None if takes_srid else self._index(of_left, settings, layer),
             self._reading("left", settings),
             column,
             id,
             max_distance,
             classes,
             texts,
+            layer,
+            of_left,
+            takes_srid,
         )
+
+    def _with_crs(self, plan: _Plan, crs: str | None) -> _Plan:
+        """Returns the plan with an index for a left side in this CRS."""
+        return plan._replace(index=self._index(crs, plan.settings, plan.layer), crs=crs)
+
+    def _with_srid(self, plan: _Plan, layer: Any) -> _Plan:
+        """Returns the plan with an index for the CRS of left rows, of which layer has the
+        first or the next ones."""
+        if not plan.takes_srid:
+            return plan
+        crs = _crs.read_from_layer(layer, "left")
+        if plan.index is None:
+            return self._with_crs(plan, crs)
+        if crs is not None and crs != plan.crs:
+            raise InvalidError(
+                f"left side: the SRID of a batch is {crs}, and the first batch has "
+                f"{plan.crs or 'none'}, but a layer has one CRS: bring its rows to one CRS, or "
+                'write crs="ignore"'
+            )
+        return plan
 
     def _join_layer(self, plan: _Plan, layer: Any, first: int) -> Pairs:
         """Joins the left rows of layer; first is the number of its first row."""
@@ -951,7 +989,10 @@ def validate(
     settings.update(index._compared)
     settings["crs"] = crs
     layer = index._make_layer(left, "left", settings, left_column)
-    made = index._index(_crs.read_from_side(left), settings)
+    of_left = _crs.read_from_side(left)
+    if of_left is None and crs != "ignore":
+        of_left = _crs.read_from_layer(layer, "left")
+    made = index._index(of_left, settings)
     return Validation(*_core.validate(made, layer, reference))
 
 

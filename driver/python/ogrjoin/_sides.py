@@ -296,6 +296,14 @@ def stream_of(side: Any, column: str | None = None) -> Any:
     return None
 
 
+def may_have_srid(side: Any) -> bool:
+    """Returns True if side is read from columns of Arrow, which may be extended WKB."""
+    if is_geodataframe(side) or shapely_array(side) is not None:
+        return False
+    is_read = hasattr(side, "to_reader") or (hasattr(side, "scanner") and hasattr(side, "schema"))
+    return is_read or _is_arrow(side) or is_iterator(side)
+
+
 def count_rows(side: Any) -> int:
     """Returns the number of rows of side, or 0 if only reading side would give it."""
     counted = ("ogrjoin", "pyarrow", "polars", "pandas", "geopandas")
