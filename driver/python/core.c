@@ -1618,9 +1618,10 @@ static PyObject *make_array_capsule(struct ArrowArray *array)
     return NULL;
 }
 
-/* py_iso_wkb(schema, array) -> (capsule of the Arrow array of ISO WKB, its
- * format, SRID or 0) of a column of texts or WKB; the capsule is None if the
- * column is already ISO WKB. */
+/* py_iso_wkb(schema, array, has_crs) -> (capsule of the Arrow array of ISO WKB,
+ * its format, SRID or 0) of a column of texts or WKB; the capsule is None if
+ * the column is already ISO WKB. has_crs: the CRS is stated elsewhere, so that
+ * SRIDs are ignored. */
 static PyObject *py_iso_wkb(PyObject *module, PyObject *args)
 {
     struct oj_arrow_geometry_column of = {NULL, "right", 0};
@@ -1632,7 +1633,7 @@ static PyObject *py_iso_wkb(PyObject *module, PyObject *args)
     oj_status status;
     int is_made = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO", &one, &two) ||
+    if (!PyArg_ParseTuple(args, "OOp", &one, &two, &srid.is_ignored) ||
         (of.schema = PyCapsule_GetPointer(one, "arrow_schema")) == NULL ||
         (array = PyCapsule_GetPointer(two, "arrow_array")) == NULL)
         return NULL;
