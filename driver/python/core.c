@@ -1127,7 +1127,7 @@ static void release_column_schema(struct ArrowSchema *schema)
 static const char *static_column_format(const char *name)
 {
     static const char *const formats[] = {"l",    "L",    "g",    "U",   "tdD",
-                                         "tss:", "tsm:", "tsu:", "tsn:"};
+                                          "tss:", "tsm:", "tsu:", "tsn:"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
     {
         if (strcmp(formats[i], name) == 0)
@@ -1362,8 +1362,8 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
     return Py_None;
 }
 
-/* py_source_srid(source) -> SRID of the rows of a source so far, or of the first
- * rows of a source that was not read yet; 0: none. */
+/* py_source_srid(source) -> SRID of the rows of a source so far, or of the
+ * first rows of a source that was not read yet; 0: none. */
 static PyObject *py_source_srid(PyObject *module, PyObject *capsule)
 {
     struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
@@ -1376,8 +1376,7 @@ static PyObject *py_source_srid(PyObject *module, PyObject *capsule)
     Py_BEGIN_ALLOW_THREADS status =
         ogrjoin_source_srid(self->source, &srid, &err);
     Py_END_ALLOW_THREADS err.status = status;
-    return status == OGRJOIN_OK ? PyLong_FromLongLong(srid)
-                                : raise_error(&err);
+    return status == OGRJOIN_OK ? PyLong_FromLongLong(srid) : raise_error(&err);
 }
 
 /* py_join_source(index, source, rows or 0) -> the tuple of join_to_buffers().

@@ -314,10 +314,10 @@ static int integer_of_digits(int is_negative, const char *digits, int n,
             return 0;
         integer = integer * 10 + digit;
     }
-    *out = !is_negative && integer > INT64_MAX
-               ? oj_plain_large_unsigned(integer)
-               : oj_plain_integer((int64_t)(is_negative ? 0 - integer
-                                                        : integer));
+    *out =
+        !is_negative && integer > INT64_MAX
+            ? oj_plain_large_unsigned(integer)
+            : oj_plain_integer((int64_t)(is_negative ? 0 - integer : integer));
     return 1;
 }
 

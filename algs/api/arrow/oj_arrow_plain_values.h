@@ -58,8 +58,8 @@ OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
                                             struct oj_plain_value *out,
                                             struct oj_error *err);
 
-/** Reads the value of a row like oj_arrow_plain_value(), so that values are equal
- * exactly if what is read is equal: a decimal becomes an integer, or an
+/** Reads the value of a row like oj_arrow_plain_value(), so that values are
+ * equal exactly if what is read is equal: a decimal becomes an integer, or an
  * unsigned integer of 64 bits, if it is one, otherwise up to 15 digits a real
  * and from 16 digits on an OJ_PLAIN_DECIMAL; a binary value becomes a text of
  * its bytes. is_moment 1: dates and datetimes are read by

@@ -43,12 +43,12 @@ struct arrow_features
     struct oj_flat flat;     /**< valid after arrow_features_end() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
                       set before arrow_features_end() */
-    struct oj_arrow_srid srid; /**< SRID of the first WKB geometry; it may be
-                                    set before, to that of previous rows */
+    struct oj_arrow_srid srid;  /**< SRID of the first WKB geometry; it may be
+                                     set before, to that of previous rows */
     struct oj_arrow_srid other; /**< first WKB geometry with another SRID;
                                      is_found 0: there is none */
-    struct arrow_reach *reach; /**< where features can have pairs; NULL:
-                                    anywhere; set before arrow_features_end() */
+    struct arrow_reach *reach;  /**< where features can have pairs; NULL:
+                                     anywhere; set before arrow_features_end() */
 };
 
 /** Appends the rows of array, whose geometry column has this layout. layout

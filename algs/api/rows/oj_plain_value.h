@@ -37,8 +37,8 @@ struct oj_plain_value
     int64_t integer; /**< if form is OJ_PLAIN_REAL: the 64 bits of an unsigned
                           integer from 2^63 on, which real rounds; otherwise
                           0 */
-    double real;      /**< if form is OJ_PLAIN_DECIMAL: the double whose shortest
-                           decimal is the value, or NaN if there is none */
+    double real;     /**< if form is OJ_PLAIN_DECIMAL: the double whose shortest
+                          decimal is the value, or NaN if there is none */
     const char *text; /**< [n] bytes, not zero-terminated; the digits of an
                            OJ_PLAIN_DECIMAL without needless zeros */
     int64_t n;

@@ -106,12 +106,11 @@ static oj_status read_number(struct join_values *v, int64_t row,
     if (v->integer != NULL)
         v->integer[row] = value->form == OJ_PLAIN_INTEGER ? value->integer : 0;
     else
-        v->real[row] = value->form == OJ_PLAIN_REAL ||
-                               value->form == OJ_PLAIN_DECIMAL
-                           ? value->real
-                       : value->form == OJ_PLAIN_INTEGER
-                           ? (double)value->integer
-                           : 0;
+        v->real[row] =
+            value->form == OJ_PLAIN_REAL || value->form == OJ_PLAIN_DECIMAL
+                ? value->real
+            : value->form == OJ_PLAIN_INTEGER ? (double)value->integer
+                                              : 0;
     return OJ_OK;
 }
 
@@ -348,8 +347,7 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     int64_t n = rows_chunks_rows(a->chunks);
     if (is_plain_number(a, i))
         return read_plain_numbers(a, i, err);
-    v->is_compared =
-        field->form == OJ_FORM_NUMBER && is_compared(&a->words, i);
+    v->is_compared = field->form == OJ_FORM_NUMBER && is_compared(&a->words, i);
     OJ_NEW(v->is_null, n, err);
     if (a->words.types[i] == OJ_AGG_INTEGER)
         OJ_NEW(v->integer, n, err);
