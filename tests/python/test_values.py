@@ -241,3 +241,31 @@ def test_aggregates_of_decimals():
         for values in (KEYS, [2**53 + 1], [2**64 - 1]):
             with pytest.raises(ogrjoin.InvalidError, match=f"round {values[0]} in row 0"):
                 of(values, agg)
+
+
+# --- names and numbers of columns --------------------------------------------------------
+
+POINTS = {"x": "x", "y": "y", "right_x": "x", "right_y": "y"}
+
+
+@pytest.mark.parametrize("name", ["a,b", "a=b"])
+def test_names_of_columns_with_separators(name):
+    side = pa.table({"x": [0.0], "y": [0.0], name: [1], "c": [1]})
+    for on in ([name], name):
+        with pytest.raises(ogrjoin.InvalidError, match=f'column {name} is read .* quotes: "{name}"'):
+            ogrjoin.join(side, side, on=on, **POINTS)
+    for on in (f'"{name}"', [f'"{name}"'], ["c", f'"{name}"=c'], [f'c="{name}"']):
+        assert ogrjoin.join(side, side, on=on, how="inner", **POINTS).read_all().num_rows == 1
+
+
+def test_a_number_of_a_row_beyond_64_bits():
+    side = pa.table({"x": [0.0], "y": [0.0], "u": pa.array([2**63], pa.uint64())})
+    for which in ("left", "right"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"{which}_fid: row 0 has .* below 2.63"):
+            ogrjoin.join(side, side, **POINTS, **{f"{which}_fid": "u"}).read_all()
+
+
+def test_dwithin_needs_a_finite_distance():
+    points = [0.0], [0.0]
+    with pytest.raises(ogrjoin.InvalidError, match="needs a finite maximum distance"):
+        ogrjoin.pairs(points, points, "dwithin", max_distance=np.inf)
