@@ -389,7 +389,7 @@ static void compared_decimal_at_row(const struct ArrowArray *array,
     if (integer_of_digits(d.is_negative, digits, n, exponent, out))
         return;
     *out = oj_plain_real(number_of_digits(d.is_negative, digits, n, exponent));
-    if (n <= OJ_PLAIN_DIGITS)
+    if (n <= OJ_PLAIN_DIGITS && isnormal(out->real))
         return;
     out->form = OJ_PLAIN_DECIMAL;
     out->text = room->text;
