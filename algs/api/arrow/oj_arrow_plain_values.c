@@ -386,6 +386,11 @@ static void compared_decimal_at_row(const struct ArrowArray *array,
         n--;
         exponent++;
     }
+    if (digits[0] == '0')
+    {
+        *out = oj_plain_integer(0);
+        return;
+    }
     if (integer_of_digits(d.is_negative, digits, n, exponent, out))
         return;
     *out = oj_plain_real(number_of_digits(d.is_negative, digits, n, exponent));

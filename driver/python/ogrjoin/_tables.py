@@ -114,7 +114,8 @@ def _wkb_of(column: Any, has_crs: bool) -> tuple[Any, int]:
     """Returns (a column of texts or WKB as ISO WKB, its SRID or 0).  has_crs: the CRS is
     stated elsewhere, and rows may have any SRID."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    made, kind, srid = _core.iso_wkb(*array.__arrow_c_array__(), has_crs)
+    schema, values = array.__arrow_c_array__()
+    made, kind, srid = _core.iso_wkb(schema, values, has_crs)
     if made is not None:
         kind = pa.binary() if kind == "z" else pa.large_binary()
         array = pa.Array._import_from_c_capsule(kind.__arrow_c_schema__(), made)
