@@ -54,30 +54,35 @@ def _column_of_numpy(values: Any, missing: Any) -> Any:
     return None
 
 
-def _integer_type(numbers: list[Any]) -> Any:
-    """Returns the type of 64 bits that holds all numbers, or None if one is no integer or
-    no such type exists.  numpy itself makes floats of a small and a large integer."""
-    if not all(isinstance(v, (int, np.integer)) for v in numbers):
-        return None
+def _array_of_numbers(numbers: list[Any], kinds: set[type]) -> Any:
+    """Returns numbers of these types as an array of equal values, or None if no type of
+    numpy holds them all.  numpy itself makes floats of a small and a large integer."""
+    if not all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds):
+        made = np.asarray(numbers)
+        return made if made.dtype.kind == "f" and made.tolist() == numbers else None
     least, most = min(numbers, default=0), max(numbers, default=0)
     if -(2**63) <= least and most < 2**63:
-        return np.int64
-    return np.uint64 if 0 <= least and most < 2**64 else None
+        return np.array(numbers, dtype=np.int64)
+    return np.array(numbers, dtype=np.uint64) if 0 <= least and most < 2**64 else None
 
 
 def _column_of_objects(values: Any) -> Any:
     """Makes a column of objects that are all numbers, or all texts, without a change of
     value.  Returns None for other objects."""
-    missing = np.array([is_missing(v) for v in values], dtype=bool)
-    present = values[~missing].tolist()
-    if all(isinstance(v, str) for v in present):
-        values = np.where(missing, None, values)
+    missing = np.zeros(len(values), dtype=bool)
+    present = values.tolist()
+    kinds = set(map(type, present))
+    if not kinds <= {str, int, bool}:
+        missing = np.array([is_missing(v) for v in present], dtype=bool)
+        present = values[~missing].tolist()
+        kinds = set(map(type, present))
+    if all(issubclass(kind, str) for kind in kinds):
         bits = np.packbits(~missing, bitorder="little") if missing.any() else None
         return _core.column(len(values), "U", bits, *text_buffers(values))
-    if not all(isinstance(v, (bool, int, float, np.number, np.bool_)) for v in present):
+    if not all(issubclass(kind, (int, float, np.number, np.bool_)) for kind in kinds):
         return None
-    made = np.asarray(present, dtype=_integer_type(present))
-    if made.dtype.kind not in "biuf" or made.tolist() != present:
+    made = _array_of_numbers(present, kinds)
+    if made is None:
         return None
     full = np.zeros(len(values), dtype=made.dtype)
     full[~missing] = made
@@ -160,5 +165,9 @@ def text_buffers(texts: Any) -> tuple[Any, Any]:
         _, offsets, data = texts.buffers()
         offset = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
         return offset, data if data is not None else b""
-    pieces = [b"" if is_missing(t) else str(t).encode() for t in objects_of(texts)]
+    objects = objects_of(texts).tolist()
+    if set(map(type, objects)) == {str}:
+        pieces = [t.encode() for t in objects]
+    else:
+        pieces = [b"" if is_missing(t) else str(t).encode() for t in objects]
     return _sides.offsets([len(p) for p in pieces]), b"".join(pieces)
