@@ -2,6 +2,8 @@
 missing texts and vectors match nothing."""
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -269,3 +271,23 @@ def test_dwithin_needs_a_finite_distance():
     points = [0.0], [0.0]
     with pytest.raises(ogrjoin.InvalidError, match="needs a finite maximum distance"):
         ogrjoin.pairs(points, points, "dwithin", max_distance=np.inf)
+
+
+def test_numbers_texts_and_datetimes_need_no_pyarrow():
+    code = """
+import sys
+sys.modules["pyarrow"] = None
+import numpy as np, ogrjoin
+P = [0.0] * 3, [0.0] * 3
+times = np.array(["9999-12-31", "2026-01-01", "NaT"], "M8[s]")
+for values in ([2**63 + 1, 5, None], ["a", "b", None], [1.5, 2, None], times):
+    found = ogrjoin.pairs(P, P, on=(values, values))
+    assert found.left.tolist() == found.right.tolist() == [0, 1]
+try:
+    ogrjoin.pairs(P, P, on=([b"a"] * 3, [b"a"] * 3))
+except ogrjoin.InvalidError as error:
+    assert "need pyarrow" in str(error)
+else:
+    raise AssertionError("bytes were taken")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
