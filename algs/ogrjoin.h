@@ -284,6 +284,14 @@ ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer, const int64_t *offset,
                           const double *number, struct ogrjoin_error *err);
 
 OGRJOIN_API int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer);
+
+/** Sets *srid to the SRID of the layer's geometries in extended WKB (PostGIS),
+ *  or to 0 if they have none.  It is the CRS of a layer for which no other is
+ *  known: the caller gives "EPSG:srid" to ogrjoin_settings_use_crs().
+ *  Errors  OGRJOIN_ERR_ARG: two geometries have different SRIDs */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_layer_srid(const struct ogrjoin_layer *layer, int64_t *srid,
+                   struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_layer_free(struct ogrjoin_layer *layer);
 
 /* --- an index, and joins with it ------------------------------------------ */
@@ -513,6 +521,15 @@ ogrjoin_source_open(struct ArrowArrayStream *stream, const char *column,
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_source_next(struct ogrjoin_source *source, int64_t n_rows,
                     struct ogrjoin_layer **out, struct ogrjoin_error *err);
+
+/** Sets *srid as ogrjoin_layer_srid() does: before the first feature is read to
+ *  the SRID of the first geometry of the first array, which is read for it;
+ *  afterwards to that of all features so far.
+ *  Errors  OGRJOIN_ERR_ARG: two geometries have different SRIDs; those of
+ *          ogrjoin_source_next() */
+OGRJOIN_MUST_USE OGRJOIN_API int
+ogrjoin_source_srid(struct ogrjoin_source *source, int64_t *srid,
+                    struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_source_free(struct ogrjoin_source *source);
 
 /** Finds the pairs of all remaining features of source, as lists

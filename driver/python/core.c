@@ -732,6 +732,20 @@ static PyObject *count_layer_features(PyObject *module, PyObject *capsule)
                         : NULL;
 }
 
+/* py_srid(layer) -> SRID of the geometries of a layer, or 0. */
+static PyObject *py_srid(PyObject *module, PyObject *capsule)
+{
+    struct layer_handle *self = PyCapsule_GetPointer(capsule, LAYER);
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    int64_t srid;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    err.status = ogrjoin_layer_srid(self->layer, &srid, &err);
+    return err.status == OGRJOIN_OK ? PyLong_FromLongLong(srid)
+                                    : raise_error(&err);
+}
+
 /* --- an index --------------------------------------------------------------
  */
 
@@ -1112,7 +1126,8 @@ static void release_column_schema(struct ArrowSchema *schema)
  * outlives the argument; NULL if column() takes no such format. */
 static const char *static_column_format(const char *name)
 {
-    static const char *const formats[] = {"l", "L", "g", "U", "tsn:"};
+    static const char *const formats[] = {"l",    "L",    "g",    "U",   "tdD",
+                                          "tss:", "tsm:", "tsu:", "tsn:"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
     {
         if (strcmp(formats[i], name) == 0)
@@ -1345,6 +1360,23 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
     free_layer(layer);
     Py_INCREF(Py_None);
     return Py_None;
+}
+
+/* py_source_srid(source) -> SRID of the rows of a source so far, or of the
+ * first rows of a source that was not read yet; 0: none. */
+static PyObject *py_source_srid(PyObject *module, PyObject *capsule)
+{
+    struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    int64_t srid;
+    int status;
+    (void)module;
+    if (self == NULL)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS status =
+        ogrjoin_source_srid(self->source, &srid, &err);
+    Py_END_ALLOW_THREADS err.status = status;
+    return status == OGRJOIN_OK ? PyLong_FromLongLong(srid) : raise_error(&err);
 }
 
 /* py_join_source(index, source, rows or 0) -> the tuple of join_to_buffers().
@@ -1586,9 +1618,10 @@ static PyObject *make_array_capsule(struct ArrowArray *array)
     return NULL;
 }
 
-/* py_iso_wkb(schema, array) -> (capsule of the Arrow array of ISO WKB, its
- * format, SRID or 0) of a column of texts or WKB; the capsule is None if the
- * column is already ISO WKB. */
+/* py_iso_wkb(schema, array, has_crs) -> (capsule of the Arrow array of ISO WKB,
+ * its format, SRID or 0) of a column of texts or WKB; the capsule is None if
+ * the column is already ISO WKB. has_crs: the CRS is stated elsewhere, so that
+ * SRIDs are ignored. */
 static PyObject *py_iso_wkb(PyObject *module, PyObject *args)
 {
     struct oj_arrow_geometry_column of = {NULL, "right", 0};
@@ -1600,7 +1633,7 @@ static PyObject *py_iso_wkb(PyObject *module, PyObject *args)
     oj_status status;
     int is_made = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OO", &one, &two) ||
+    if (!PyArg_ParseTuple(args, "OOp", &one, &two, &srid.is_ignored) ||
         (of.schema = PyCapsule_GetPointer(one, "arrow_schema")) == NULL ||
         (array = PyCapsule_GetPointer(two, "arrow_array")) == NULL)
         return NULL;
@@ -2481,11 +2514,13 @@ static PyMethodDef methods[] = {
     {"find_classes", py_find_classes, METH_VARARGS, NULL},
     {"column", py_column, METH_VARARGS, NULL},
     {"count", count_layer_features, METH_O, NULL},
+    {"srid", py_srid, METH_O, NULL},
     {"index", new_index, METH_VARARGS, NULL},
     {"backend", py_backend, METH_O, NULL},
     {"join", py_join, METH_VARARGS, NULL},
     {"source", py_source, METH_VARARGS, NULL},
     {"next_layer", py_next_layer, METH_VARARGS, NULL},
+    {"source_srid", py_source_srid, METH_O, NULL},
     {"join_source", py_join_source, METH_VARARGS, NULL},
     {"trim", py_trim, METH_O, NULL},
     {"pair_word", py_pair_word, METH_VARARGS, NULL},

@@ -44,6 +44,18 @@ static inline int oj_wkb_is_extended(const uint8_t *wkb, size_t n)
     return n >= 5 && (wkb[wkb[0] == 0 ? 1 : 4] & 0xe0) != 0;
 }
 
+/** Returns the SRID in the header of extended WKB, or 0 if there is none. */
+static inline int64_t oj_wkb_srid(const uint8_t *wkb, size_t n)
+{
+    const int is_big = n > 0 && wkb[0] == 0;
+    uint32_t srid = 0;
+    if (n < 9 || (wkb[is_big ? 1 : 4] & 0x20) == 0)
+        return 0;
+    for (int i = 0; i < 4; i++)
+        srid = srid << 8 | wkb[is_big ? 5 + i : 8 - i];
+    return srid <= INT32_MAX ? (int64_t)srid : 0;
+}
+
 /** Copies a geometry to `to`, which has room for n bytes, as ISO WKB in its own
  * byte order. Sets *n_to to the number of bytes, and *srid to the SRID of the
  * geometry, or 0 if there is none. Errors are those of oj_wkb_add(). O(n). */

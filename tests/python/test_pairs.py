@@ -667,3 +667,16 @@ def test_lengths_that_wrap_around():
     for n in (2**61, 2**63 - 1, -1, -(2**61)):
         with pytest.raises((ValueError, ogrjoin.InvalidError)):
             _core.arrays(n, b"", b"")
+
+
+@pytest.mark.parametrize("op", ["bbox", "intersects", "equals", "nearest"])
+def test_a_point_is_the_same_geometry_beside_any_rows(op):
+    pytest.importorskip("shapely")
+    from shapely import LineString, MultiPoint, Point
+
+    far = LineString([(90, 90), (91, 91)])
+    one, other = Point(3, 1), MultiPoint([(3, 1)])
+    for left, right in ((one, other), (other, one)):
+        for rows in ([right], [right, far]):
+            found = ogrjoin.pairs([left], rows, op, exclude_same_geometry=True)
+            assert 0 not in found.right

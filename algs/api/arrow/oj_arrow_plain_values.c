@@ -97,6 +97,11 @@ enum oj_field_kind oj_arrow_field_kind(const struct ArrowSchema *schema)
     }
 }
 
+int oj_arrow_is_decimal(const struct ArrowSchema *schema)
+{
+    return oj_arrow_schema_of_decoded_values(schema)->format[0] == 'd';
+}
+
 /* ---- dictionaries and run ends ------------------------------------------- */
 
 static int is_null_at(const struct ArrowArray *array, int64_t row)
@@ -158,9 +163,9 @@ static double half_to_double(uint16_t half)
 
 enum
 {
-    MOST_WORDS = 8,   /* 32-bit words of a decimal of 256 bits */
-    MOST_DIGITS = 100 /* maximum length of a 256-bit decimal as text, with sign
-                         and exponent */
+    MOST_WORDS = 8,       /* 32-bit words of a decimal of 256 bits */
+    MOST_DIGITS = 80,     /* maximum digits of a decimal of 256 bits */
+    MOST_REAL_DIGITS = 17 /* digits that distinguish all doubles */
 };
 
 /* Writes the decimal digits of an integer of n words, the last digit first, and
@@ -204,38 +209,198 @@ static int divide_exact_decimal(const uint32_t *word, int n, int scale,
     return 1;
 }
 
-/* Returns a decimal, format "d:precision,scale[,bits]", as a double that is
- * rounded once. */
-static double decimal_at_row(const struct ArrowArray *array, const char *format,
-                             int64_t row)
+/* A decimal: words of its absolute value without the scale. */
+struct decimal
+{
+    uint32_t word[MOST_WORDS];
+    int n; /* words in use */
+    int scale, is_negative;
+};
+
+/* Reads a decimal of the format "d:precision,scale[,bits]". */
+static struct decimal decimal_at_row(const struct ArrowArray *array,
+                                     const char *format, int64_t row)
 {
     const char *comma = strchr(format, ',');
     struct oj_arrow_type type = {OJ_STORES_FIXED, 16};
-    int scale = comma != NULL ? atoi(comma + 1) : 0, is_negative, n_digits;
-    int size, n;
-    double value;
-    uint32_t word[MOST_WORDS] = {0};
-    char backwards[MOST_DIGITS], text[MOST_DIGITS + 20];
+    struct decimal d = {.scale = comma != NULL ? atoi(comma + 1) : 0};
+    int size;
     (void)oj_arrow_type_read(format, &type); /* cannot fail: the schema was
                                                 checked */
     size = (int)type.size;
-    n = size / 4;
-    memcpy(word, (const char *)array->buffers[1] + (array->offset + row) * size,
+    d.n = size / 4;
+    memcpy(d.word,
+           (const char *)array->buffers[1] + (array->offset + row) * size,
            (size_t)size);
-    is_negative = word[n - 1] >> 31 != 0;
-    for (int i = 0, carry = 1; is_negative && i < n; i++)
+    d.is_negative = d.word[d.n - 1] >> 31 != 0;
+    for (int i = 0, carry = 1; d.is_negative && i < d.n; i++)
     {
-        word[i] = ~word[i] + (uint32_t)carry;
-        carry = carry && word[i] == 0;
+        d.word[i] = ~d.word[i] + (uint32_t)carry;
+        carry = carry && d.word[i] == 0;
     }
-    if (divide_exact_decimal(word, n, scale, &value))
-        return is_negative ? -value : value;
-    n_digits = write_digits(word, n, backwards);
+    return d;
+}
+
+/* Returns a number, `digits` [n] times 10^exponent, as a double that is rounded
+ * once. */
+static double number_of_digits(int is_negative, const char *digits, int n,
+                               int64_t exponent)
+{
+    char text[MOST_DIGITS + 24];
     text[0] = is_negative ? '-' : '+';
-    for (int i = 0; i < n_digits; i++)
-        text[1 + i] = backwards[n_digits - 1 - i];
-    snprintf(text + 1 + n_digits, 20, "e%d", -scale);
+    memcpy(text + 1, digits, (size_t)n);
+    snprintf(text + 1 + n, 24, "e%lld", (long long)exponent);
     return oj_number_read(text, NULL);
+}
+
+/* Writes the digits of a decimal, the first digit first, and returns their
+ * number. */
+static int digits_of_decimal(const struct decimal *d, char *to)
+{
+    struct decimal copy = *d;
+    char backwards[MOST_DIGITS];
+    int n = write_digits(copy.word, copy.n, backwards);
+    for (int i = 0; i < n; i++)
+        to[i] = backwards[n - 1 - i];
+    return n;
+}
+
+/* Returns a decimal as a double that is rounded once. */
+static double real_of_decimal(const struct decimal *d)
+{
+    double value;
+    char digits[MOST_DIGITS];
+    if (divide_exact_decimal(d->word, d->n, d->scale, &value))
+        return d->is_negative ? -value : value;
+    return number_of_digits(d->is_negative, digits,
+                            digits_of_decimal(d, digits), -(int64_t)d->scale);
+}
+
+/* Returns 1 if the digits, without needless zeros, are those of the shortest
+ * decimal that reads back as the double. */
+static int is_shortest_decimal(double real, const char *digits, int n)
+{
+    char text[OJ_PLAIN_TEXT_BYTES], shortest[OJ_PLAIN_TEXT_BYTES];
+    int n_shortest = 0;
+    for (int most = OJ_PLAIN_DIGITS; most <= MOST_REAL_DIGITS; most++)
+    {
+        oj_number_write(real, most, text, sizeof text);
+        if (oj_number_read(text, NULL) == real)
+            break;
+    }
+    for (const char *at = text; *at != '\0' && *at != 'e'; at++)
+    {
+        if (*at >= '0' && *at <= '9' && (n_shortest > 0 || *at != '0'))
+            shortest[n_shortest++] = *at;
+    }
+    while (n_shortest > 0 && shortest[n_shortest - 1] == '0')
+        n_shortest--;
+    return n_shortest == n && memcmp(shortest, digits, (size_t)n) == 0;
+}
+
+/* Sets *out to `digits` [n] times 10^exponent if it is an integer of 64 bits,
+ * with or without sign, and returns 1; otherwise returns 0. */
+static int integer_of_digits(int is_negative, const char *digits, int n,
+                             int64_t exponent, struct oj_plain_value *out)
+{
+    const uint64_t most = is_negative ? UINT64_C(1) << 63 : UINT64_MAX;
+    uint64_t integer = 0;
+    if (exponent < 0 || n + exponent > 20)
+        return 0;
+    for (int64_t i = 0; i < n + exponent; i++)
+    {
+        const uint64_t digit = i < n ? (uint64_t)(digits[i] - '0') : 0;
+        if (integer > (most - digit) / 10)
+            return 0;
+        integer = integer * 10 + digit;
+    }
+    *out =
+        !is_negative && integer > INT64_MAX
+            ? oj_plain_large_unsigned(integer)
+            : oj_plain_integer((int64_t)(is_negative ? 0 - integer : integer));
+    return 1;
+}
+
+/* Writes `digits` [n] times 10^exponent without an exponent, unless the text
+ * would have more than MOST_DIGITS zeros. Returns its length. */
+static int64_t write_decimal(int is_negative, const char *digits, int n,
+                             int64_t exponent, char *to)
+{
+    const int64_t point = n + exponent; /* digits before the decimal point */
+    int64_t length = 0;
+    if (is_negative)
+        to[length++] = '-';
+    if (point < -MOST_DIGITS || point > n + MOST_DIGITS)
+    {
+        memcpy(to + length, digits, (size_t)n);
+        return length + n +
+               snprintf(to + length + n, 24, "e%lld", (long long)exponent);
+    }
+    if (point <= 0)
+        to[length++] = '0';
+    for (int64_t i = point < 0 ? point : 0; i < n || i < point; i++)
+    {
+        if (i == point)
+            to[length++] = '.';
+        to[length++] = i < 0 || i >= n ? '0' : digits[i];
+    }
+    return length;
+}
+
+/* Sets *out to a decimal of up to 15 digits, and returns 1, without its digits.
+ * Returns 0 for a decimal that needs them. */
+static int read_short_decimal(const struct decimal *d,
+                              struct oj_plain_value *out)
+{
+    const uint64_t most = UINT64_C(999999999999999);
+    const uint64_t low = (uint64_t)d->word[1] << 32 | d->word[0];
+    double value;
+    for (int i = 2; i < d->n; i++)
+    {
+        if (d->word[i] != 0)
+            return 0;
+    }
+    if (low > most || !divide_exact_decimal(d->word, d->n, d->scale, &value))
+        return 0;
+    value = d->is_negative ? -value : value;
+    *out = value == floor(value) ? oj_plain_integer((int64_t)value)
+                                 : oj_plain_real(value);
+    return 1;
+}
+
+/* Reads a decimal for comparison; see oj_arrow_compared_value(). */
+static void compared_decimal_at_row(const struct ArrowArray *array,
+                                    const char *format, int64_t row,
+                                    struct oj_arrow_room *room,
+                                    struct oj_plain_value *out)
+{
+    const struct decimal d = decimal_at_row(array, format, row);
+    char digits[MOST_DIGITS];
+    int64_t exponent = -(int64_t)d.scale;
+    int n;
+    if (read_short_decimal(&d, out))
+        return;
+    n = digits_of_decimal(&d, digits);
+    while (n > 1 && digits[n - 1] == '0')
+    {
+        n--;
+        exponent++;
+    }
+    if (digits[0] == '0')
+    {
+        *out = oj_plain_integer(0);
+        return;
+    }
+    if (integer_of_digits(d.is_negative, digits, n, exponent, out))
+        return;
+    *out = oj_plain_real(number_of_digits(d.is_negative, digits, n, exponent));
+    if (n <= OJ_PLAIN_DIGITS && isnormal(out->real))
+        return;
+    out->form = OJ_PLAIN_DECIMAL;
+    out->text = room->text;
+    out->n = write_decimal(d.is_negative, digits, n, exponent, room->text);
+    if (n > MOST_REAL_DIGITS || !is_shortest_decimal(out->real, digits, n))
+        out->real = (double)NAN;
 }
 
 static double real_at_row(const struct ArrowArray *array, const char *format,
@@ -248,7 +413,10 @@ static double real_at_row(const struct ArrowArray *array, const char *format,
     if (format[0] == 'f')
         return (double)((const float *)values)[at];
     if (format[0] == 'd')
-        return decimal_at_row(array, format, row);
+    {
+        const struct decimal d = decimal_at_row(array, format, row);
+        return real_of_decimal(&d);
+    }
     return ((const double *)values)[at];
 }
 
@@ -470,6 +638,14 @@ oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
         return oj_arrow_time_as_microseconds(schema, array, row, out, err);
     if (kind == OJ_FIELD_BYTES)
         return bytes_at_row(schema, array, row, out, err);
+    if (oj_arrow_is_decimal(schema))
+    {
+        memset(out, 0, sizeof *out);
+        OJ_TRY(find_stored_value(&schema, &array, &row, err));
+        if (row >= 0)
+            compared_decimal_at_row(array, schema->format, row, room, out);
+        return OJ_OK;
+    }
     return oj_arrow_plain_value(schema, array, row, room, out, err);
 }
 

@@ -23,10 +23,13 @@ enum oj_field_kind oj_arrow_field_kind(const struct ArrowSchema *schema);
 const struct ArrowSchema *
 oj_arrow_schema_of_decoded_values(const struct ArrowSchema *schema);
 
+/** Returns 1 if the values of a column are decimals. */
+int oj_arrow_is_decimal(const struct ArrowSchema *schema);
+
 /** Buffer for the text of one value; one per thread. */
 struct oj_arrow_room
 {
-    char text[80];
+    char text[200];
 };
 
 /** Reads the value of a row. Precondition: oj_arrow_check_array() has accepted
@@ -53,8 +56,11 @@ OJ_MUST_USE oj_status oj_arrow_time_as_microseconds(
     const struct ArrowSchema *schema, const struct ArrowArray *array,
     int64_t row, struct oj_plain_value *out, struct oj_error *err);
 
-/** Reads the value of a row like oj_arrow_plain_value(); a binary value becomes
- * a text of its bytes. is_moment 1: dates and datetimes are read by
+/** Reads the value of a row like oj_arrow_plain_value(), so that values are
+ * equal exactly if what is read is equal: a decimal becomes an integer, or an
+ * unsigned integer of 64 bits, if it is one, otherwise up to 15 digits a real
+ * and from 16 digits on an OJ_PLAIN_DECIMAL; a binary value becomes a text of
+ * its bytes. is_moment 1: dates and datetimes are read by
  * oj_arrow_time_as_microseconds(), since their texts have only milliseconds. */
 OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                               const struct ArrowArray *array,

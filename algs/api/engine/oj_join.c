@@ -1190,7 +1190,7 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
         join->join_side.max_distance == NULL && input->n_features > 0 &&
         join->join_side.n_features > 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "op dwithin needs a maximum distance: set "
+                       "op dwithin needs a finite maximum distance: set "
                        "max_distance, for example to 100");
     return OJ_OK;
 }

@@ -1213,8 +1213,8 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
     if (oj_relation_is_dwithin(&s->relation) && !has_field &&
         isinf(s->rows.max_distance.value))
         return oj_fail(err, OJ_ERR_ARG,
-                       "op dwithin needs a maximum distance: set max_distance, "
-                       "as 100 or \"100ft\"");
+                       "op dwithin needs a finite maximum distance: set "
+                       "max_distance, as 100 or \"100ft\"");
     return OJ_OK;
 }
 

@@ -994,7 +994,71 @@ static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
     if (!atomic_load(&r->has_others))
         return OJ_OK;
     discard_layer_read(r, flat);
+    atomic_store(&r->has_others, 1);
     return read_slices(r, flat, err);
+}
+
+/* Finds the first row from *row on that is not NULL, and the SRID of its WKB.
+ * *row becomes the number of rows if there is none. */
+static oj_status find_srid(const struct geometry_column *c, int64_t *row,
+                           int64_t *srid, struct oj_error *err)
+{
+    const uint8_t *bytes;
+    size_t n;
+    while (*row < c->n_rows && !arrow_is_valid(&c->is, *row))
+        (*row)++;
+    if (*row == c->n_rows)
+        return OJ_OK;
+    OJ_TRY(arrow_bytes_of_row(&c->wkb, *row, &bytes, &n, err));
+    *srid = oj_wkb_srid(bytes, n);
+    return OJ_OK;
+}
+
+static void add_srid(struct arrow_features *features, int64_t number,
+                     int64_t row)
+{
+    const struct oj_arrow_srid here = {0, 1, number, row};
+    if (!features->srid.is_found)
+        features->srid = here;
+    else if (features->srid.number != number && !features->other.is_found)
+        features->other = here;
+}
+
+/* Sets features->srid and features->other. is_plain 1: no row has an SRID, so
+ * that the first geometry suffices. */
+static oj_status find_srids(struct arrow_features *features, int is_plain,
+                            struct oj_error *err)
+{
+    for (int64_t i = 0; i < features->n_held; i++)
+    {
+        const struct geometry_column *c = &features->held[i].column;
+        for (int64_t row = 0; row < c->n_rows; row++)
+        {
+            int64_t number = 0;
+            OJ_TRY(find_srid(c, &row, &number, err));
+            if (row < c->n_rows)
+                add_srid(features, number, c->first_fid + row);
+            if (row < c->n_rows && is_plain)
+                return OJ_OK;
+        }
+    }
+    return OJ_OK;
+}
+
+oj_status arrow_features_first_srid(const struct arrow_layout *layout,
+                                    const struct ArrowArray *array,
+                                    int64_t *srid, struct oj_error *err)
+{
+    struct geometry_column c;
+    int64_t row = 0, number = 0;
+    memset(&c, 0, sizeof c);
+    if (layout->storage == ARROW_WKB)
+    {
+        OJ_TRY(read_column(array, layout, &c, err));
+        OJ_TRY(find_srid(&c, &row, &number, err));
+    }
+    *srid = number;
+    return OJ_OK;
 }
 
 /* Fast path for a single array: uses its coordinates without a copy. *fits is 0
@@ -1049,6 +1113,8 @@ oj_status arrow_features_make_layer(struct arrow_features *features,
                  : storage == ARROW_WKB
                      ? read_wkb(&r, &features->flat, err)
                      : fill_layer_of_missing_points(&r, &features->flat, err);
+    if (status == OJ_OK && storage == ARROW_WKB)
+        status = find_srids(features, !atomic_load(&r.has_others), err);
     oj_free(r.slice);
     oj_free(r.is_out);
     release_held_arrays(features);

@@ -13,6 +13,7 @@
 
 #include "../../foundations/base/oj_reach_mask.h"
 #include "../arrow/arrow_schema.h"
+#include "../arrow/oj_arrow_iso_wkb.h"
 
 /** The part of the plane in which features can have pairs. A feature whose
  * envelope lies outside of it is read without parts. This saves its conversion
@@ -42,6 +43,10 @@ struct arrow_features
     struct oj_flat flat;     /**< valid after arrow_features_make_layer() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
                       set before arrow_features_make_layer() */
+    struct oj_arrow_srid srid;  /**< SRID of the first WKB geometry; it may be
+                                     set before, to that of previous rows */
+    struct oj_arrow_srid other; /**< first WKB geometry with another SRID;
+                                     is_found 0: there is none */
     struct arrow_reach
         *reach; /**< where features can have pairs; NULL:
                      anywhere; set before arrow_features_make_layer() */
@@ -61,6 +66,12 @@ OJ_MUST_USE oj_status arrow_features_make_layer(struct arrow_features *features,
                                                 int n_threads,
                                                 const int *cancel,
                                                 struct oj_error *err);
+
+/** Sets *srid to the SRID of the first geometry of an array, or to 0 if it has
+ * no SRID, or if the column holds no WKB. */
+OJ_MUST_USE oj_status arrow_features_first_srid(
+    const struct arrow_layout *layout, const struct ArrowArray *array,
+    int64_t *srid, struct oj_error *err);
 
 void arrow_features_free(struct arrow_features *features);
 

@@ -1156,6 +1156,8 @@ struct ogrjoin_source
                                          layers so far */
     int n_layers;                     /* 0: no layer was made yet; otherwise
                                          1 */
+    struct oj_arrow_srid srid, other_srid; /* of the features in all layers so
+                                              far, as in arrow_features */
 };
 
 /* Reads the next array into source->held, which stays NULL at the end of the
@@ -1212,6 +1214,7 @@ static oj_status read_layer_of_source(struct ogrjoin_source *source,
 {
     int is_end = 0;
     layer->features.first_fid = layer->first_row = source->n_read;
+    layer->features.srid = source->srid;
     while (!is_end && layer->features.n_rows < n_rows)
     {
         OJ_TRY(oj_check_cancel(source->settings.options.cancel, err));
@@ -1220,6 +1223,9 @@ static oj_status read_layer_of_source(struct ogrjoin_source *source,
     OJ_TRY(
         api_layer_finish(layer, &source->from.record, &source->settings, err));
     source->n_read += layer->flat.n_features;
+    source->srid = layer->features.srid;
+    if (!source->other_srid.is_found)
+        source->other_srid = layer->features.other;
     return OJ_OK;
 }
 
@@ -1258,6 +1264,62 @@ int ogrjoin_source_next(struct ogrjoin_source *source, int64_t n_rows,
     struct oj_error why = {OJ_OK, ""};
     return api_error_export(next_layer_of_source(source, n_rows, out, &why),
                             &why, err);
+}
+
+static oj_status check_srids(const struct oj_arrow_srid *srid,
+                             const struct oj_arrow_srid *other,
+                             struct oj_error *err)
+{
+    if (!other->is_found)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "row %lld: the geometry has the SRID %lld, and that of row "
+                   "%lld has %lld (0: none), but a layer has one CRS: bring "
+                   "its rows to one CRS, or write crs=ignore",
+                   (long long)other->row, (long long)other->number,
+                   (long long)srid->row, (long long)srid->number);
+}
+
+int ogrjoin_layer_srid(const struct ogrjoin_layer *layer, int64_t *srid,
+                       struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
+    while (layer->of != NULL)
+        layer = layer->of;
+    status = check_srids(&layer->features.srid, &layer->features.other, &why);
+    if (status == OJ_OK)
+        *srid = layer->features.srid.number;
+    return api_error_export(status, &why, err);
+}
+
+/* Reads the SRID of the next array, if no layer was made yet. */
+static oj_status srid_of_source(struct ogrjoin_source *source, int64_t *srid,
+                                struct oj_error *err)
+{
+    *srid = source->srid.number;
+    if (source->n_layers > 0)
+        return check_srids(&source->srid, &source->other_srid, err);
+    if (source->held == NULL)
+        OJ_TRY(hold_next_array(source, err));
+    return source->held == NULL
+               ? OJ_OK
+               : arrow_features_first_srid(&source->from.record.layout,
+                                           oj_arrow_shared_array(source->held),
+                                           srid, err);
+}
+
+int ogrjoin_source_srid(struct ogrjoin_source *source, int64_t *srid,
+                        struct ogrjoin_error *err)
+{
+    struct oj_error why = {OJ_OK, ""}, named = {OJ_OK, ""};
+    int64_t number = 0;
+    oj_status status = srid_of_source(source, &number, &why);
+    if (status == OJ_OK)
+        *srid = number;
+    status = api_fail_on_side(side_of_settings(&source->settings), status, &why,
+                              &named);
+    return api_error_export(status, &named, err);
 }
 
 void ogrjoin_source_free(struct ogrjoin_source *source)

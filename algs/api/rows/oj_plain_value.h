@@ -4,6 +4,9 @@
  *   boolean, int16, int32, int64   OJ_PLAIN_INTEGER
  *   uint64 from 2^63 on            OJ_PLAIN_REAL, rounded; integer has its bits
  *   float32, float64               OJ_PLAIN_REAL
+ *   decimal                        OJ_PLAIN_REAL, rounded; if values are
+ *                                  compared also OJ_PLAIN_INTEGER, and
+ *                                  OJ_PLAIN_DECIMAL from 16 digits on
  *   text                           OJ_PLAIN_TEXT
  *   date, time, datetime           OJ_PLAIN_REAL or _INTEGER, in chronological
  *                                  order, if only the order matters;
@@ -23,7 +26,8 @@ enum oj_plain_form
     OJ_PLAIN_NULL = 0,
     OJ_PLAIN_INTEGER,
     OJ_PLAIN_REAL,
-    OJ_PLAIN_TEXT
+    OJ_PLAIN_TEXT,
+    OJ_PLAIN_DECIMAL
 };
 
 /** A value; its text is borrowed. Zeroed memory is NULL. */
@@ -33,8 +37,10 @@ struct oj_plain_value
     int64_t integer; /**< if form is OJ_PLAIN_REAL: the 64 bits of an unsigned
                           integer from 2^63 on, which real rounds; otherwise
                           0 */
-    double real;
-    const char *text; /**< [n] bytes, not zero-terminated */
+    double real;     /**< if form is OJ_PLAIN_DECIMAL: the double whose shortest
+                          decimal is the value, or NaN if there is none */
+    const char *text; /**< [n] bytes, not zero-terminated; the digits of an
+                           OJ_PLAIN_DECIMAL without needless zeros */
     int64_t n;
 };
 

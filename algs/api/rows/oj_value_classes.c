@@ -58,6 +58,8 @@ static int is_whole_number(const struct oj_plain_value *value, int64_t *whole)
         *whole = value->integer;
         return 1;
     }
+    if (value->form == OJ_PLAIN_DECIMAL)
+        return 0;
     if (!(real == floor(real) && real >= -two_to_63 && real < two_to_63))
         return 0;
     *whole = (int64_t)real;
@@ -78,14 +80,21 @@ static int is_large_unsigned(const struct oj_plain_value *value, int64_t *whole)
 }
 
 /* Appends a number to the key. A whole number is appended as an integer of 64
- * bits, any other as the bits of the double; a first byte distinguishes signed
- * integers, doubles, and unsigned integers from 2^63 on. */
+ * bits, any other as the bits of the double, and a decimal that no double means
+ * as its digits; a first byte distinguishes signed integers, doubles, unsigned
+ * integers from 2^63 on, and digits. */
 static oj_status append_number(struct oj_value_key *key,
                                const struct oj_plain_value *value,
                                struct oj_error *err)
 {
     unsigned char bytes[9] = {0};
     int64_t whole = 0;
+    if (value->form == OJ_PLAIN_DECIMAL && isnan(value->real))
+    {
+        bytes[0] = 3;
+        OJ_TRY(append_bytes(key, bytes, 1, err));
+        return append_text(key, value->text, value->n, err);
+    }
     if (!is_whole_number(value, &whole))
     {
         bytes[0] = is_large_unsigned(value, &whole) ? 2 : 1;
@@ -104,7 +113,7 @@ static oj_status append_value(struct oj_value_key *key,
     char text[OJ_PLAIN_TEXT_BYTES];
     if (comparison != OJ_COMPARE_TEXTS)
         return append_number(key, value, err);
-    if (value->form == OJ_PLAIN_TEXT)
+    if (value->form == OJ_PLAIN_TEXT || value->form == OJ_PLAIN_DECIMAL)
         return append_text(key, value->text, value->n, err);
     return append_text(key, text,
                        oj_plain_value_write(value, OJ_PLAIN_DIGITS, text), err);

@@ -8,7 +8,10 @@
  *   looked up (input side)  ("7", "a") -> 0  ("9", "a") -> -1
  *
  *  Two fields of numbers compare as numbers: 1 and 1.0 are equal, and beyond
- *  2^53 no integer equals another one. A datetime and a date, datetime or text,
+ *  2^53 no integer equals another one. Decimals are not rounded: one of up to
+ *  15 digits equals the double nearest to it, one of more digits equals a
+ *  double only if it is the shortest decimal that reads back as it, and no two
+ *  decimals that differ are equal. A datetime and a date, datetime or text,
  *  and a date and a text, compare as moments, in microseconds: a date is its
  *  midnight, a time without a zone counts as UTC, and a text that is no moment
  *  equals nothing.

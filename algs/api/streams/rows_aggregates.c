@@ -28,6 +28,8 @@ struct join_values
                    types */
     int64_t n_text, cap_text;
     struct oj_plain_list list; /* text of the list of one row */
+    int is_compared; /* 1: numbers that are compared for equality (unique, mode,
+                        minority), so that decimals must not be rounded */
 };
 
 struct rows_aggregates
@@ -104,10 +106,11 @@ static oj_status read_number(struct join_values *v, int64_t row,
     if (v->integer != NULL)
         v->integer[row] = value->form == OJ_PLAIN_INTEGER ? value->integer : 0;
     else
-        v->real[row] = value->form == OJ_PLAIN_REAL ? value->real
-                       : value->form == OJ_PLAIN_INTEGER
-                           ? (double)value->integer
-                           : 0;
+        v->real[row] =
+            value->form == OJ_PLAIN_REAL || value->form == OJ_PLAIN_DECIMAL
+                ? value->real
+            : value->form == OJ_PLAIN_INTEGER ? (double)value->integer
+                                              : 0;
     return OJ_OK;
 }
 
@@ -129,10 +132,38 @@ static oj_status read_text(struct join_values *v, int64_t row,
         v->bytes[row].n = value->n;
         return OJ_OK;
     }
-    if (value->form == OJ_PLAIN_TEXT)
+    if (value->form == OJ_PLAIN_TEXT || value->form == OJ_PLAIN_DECIMAL)
         return keep_text(v, row, value->text, value->n, err);
     return keep_text(v, row, number,
                      oj_plain_value_write(value, digits, number), err);
+}
+
+/* Fails if a double could also mean another value than that of a decimal, so
+ * that unique, mode and minority would not distinguish them. */
+static oj_status check_decimal_is_distinct(const struct oj_plain_value *value,
+                                           int64_t row, struct oj_error *err)
+{
+    const int64_t most = INT64_C(1) << 53;
+    char number[OJ_PLAIN_TEXT_BYTES];
+    const char *text = number;
+    int64_t n;
+    const int is_distinct =
+        value->form == OJ_PLAIN_DECIMAL ? !isnan(value->real)
+        : value->form == OJ_PLAIN_INTEGER
+            ? value->integer >= -most && value->integer <= most
+            : value->integer == 0;
+    if (is_distinct)
+        return OJ_OK;
+    n = value->n;
+    if (value->form == OJ_PLAIN_DECIMAL)
+        text = value->text;
+    else
+        n = oj_plain_value_write(value, OJ_PLAIN_DIGITS, number);
+    return oj_fail(err, OJ_ERR_LIMIT,
+                   "agg: unique, mode and minority compare decimals as "
+                   "doubles, which round %.*s in row %lld of the right side: "
+                   "cast the column to int64 or to texts",
+                   (int)n, text, (long long)row);
 }
 
 static oj_status read_value(const struct ArrowSchema *schema,
@@ -166,6 +197,14 @@ static oj_status read_value(const struct ArrowSchema *schema,
             oj_arrow_write_list(schema, array, at, &v->list, &is_there, err));
         if (is_there)
             value = oj_plain_text(v->list.text, v->list.n);
+    }
+    else if (at >= 0 && oj_arrow_is_decimal(schema) &&
+             (form == OJ_FORM_WRITTEN || v->is_compared))
+    {
+        OJ_TRY(
+            oj_arrow_compared_value(schema, array, at, 0, &room, &value, err));
+        if (v->is_compared)
+            OJ_TRY(check_decimal_is_distinct(&value, row, err));
     }
     else if (at >= 0)
         OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
@@ -274,6 +313,20 @@ static int is_only_counted(const struct oj_aggregate_words *words, int i)
     return 1;
 }
 
+/* Returns 1 if the values of field i are compared for equality. */
+static int is_compared(const struct oj_aggregate_words *words, int i)
+{
+    for (int w = 0; w < words->n; w++)
+    {
+        const struct oj_aggregate *what = &words->aggregates[w];
+        if (what->column == i &&
+            (what->kind == OJ_AGG_UNIQUE || what->kind == OJ_AGG_MODE ||
+             what->kind == OJ_AGG_MINORITY))
+            return 1;
+    }
+    return 0;
+}
+
 /* Returns the form in which the values of field i are read. Integers that are
  * only counted may be unsigned and of any size. */
 static enum oj_aggregate_form form_of_field(const struct rows_aggregates *a,
@@ -294,6 +347,7 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     int64_t n = rows_chunks_count_rows(a->chunks);
     if (is_plain_number(a, i))
         return read_plain_numbers(a, i, err);
+    v->is_compared = field->form == OJ_FORM_NUMBER && is_compared(&a->words, i);
     OJ_NEW(v->is_null, n, err);
     if (a->words.types[i] == OJ_AGG_INTEGER)
         OJ_NEW(v->integer, n, err);

@@ -81,14 +81,43 @@ static int has_column(const void *side, const char *name)
     return count_columns_of_name(side, name, &column) > 0;
 }
 
+/* Returns the name of a column that `name` and a separator of lists of names
+ * begin or end, because the whole name was read as several; NULL if there is
+ * none. */
+static const char *column_of_split_name(const struct rows_side *side,
+                                        const char *name)
+{
+    static const char separators[] = ",=:+";
+    const size_t n = strlen(name);
+    for (int64_t i = 0; n > 0 && i < side->schema.n_children; i++)
+    {
+        const char *column = column_name(side, i);
+        const size_t whole = strlen(column);
+        if (whole > n && ((strncmp(column, name, n) == 0 &&
+                           strchr(separators, column[n]) != NULL) ||
+                          (strcmp(column + whole - n, name) == 0 &&
+                           strchr(separators, column[whole - n - 1]) != NULL)))
+            return column;
+    }
+    return NULL;
+}
+
 oj_status rows_side_find_column(const struct rows_side *side,
                                 const char *option, const char *name,
                                 int64_t *out, struct oj_error *err)
 {
-    const char *closest;
+    const char *closest, *whole;
     const int n = count_columns_of_name(side, name, out);
     if (n == 1)
         return OJ_OK;
+    whole = column_of_split_name(side, name);
+    if (whole != NULL)
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s: the %s side has no column \"%.100s\"; the name of "
+            "the column %.100s is read as one if it stands in double "
+            "quotes: \"%.100s\"",
+            option, rows_side_name(side), name, whole, whole);
     closest = closest_column(side, name);
     return oj_fail(err, OJ_ERR_ARG,
                    "%s: the %s side has no column \"%.100s\"%s%.100s%s", option,
@@ -885,6 +914,13 @@ static oj_status read_fids(const struct rows_side *side,
             rows_chunks_locate_value(chunks, side->fid, row, &at);
         if (at >= 0)
             OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
+        if (value.form == OJ_PLAIN_REAL)
+            return oj_fail(err, OJ_ERR_DATA,
+                           "%s_fid: row %lld has %.17g in the column "
+                           "\"%.100s\", but numbers must be below 2^63: give "
+                           "smaller ones",
+                           rows_side_name(side), (long long)row, value.real,
+                           column_name(side, side->fid));
         if (value.form != OJ_PLAIN_INTEGER)
             return oj_fail(err, OJ_ERR_DATA,
                            "%s_fid: row %lld is NULL in the column \"%.100s\", "

@@ -1148,6 +1148,7 @@ struct points_in_polygons_index
     struct oj_options options;
     const int32_t *tie_rank;
     const struct oj_flat *flat;
+    const struct oj_flat *join_side;
     struct envelope_rings envelopes; /* if the join is by envelopes, owns flat;
                                         otherwise empty */
     struct oj_ring_cells cells;
@@ -1220,7 +1221,7 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     self->relation = args->relation;
     self->options = args->options;
     self->tie_rank = args->tie_rank;
-    self->flat = args->join_side;
+    self->flat = self->join_side = args->join_side;
     if (oj_relation_is_bbox(&args->relation))
     {
         OJ_TRY(envelope_rings_make(&self->envelopes, args->join_side, err));
@@ -1413,8 +1414,8 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
         OJ_NEW_ZEROED(self->worker, self->options.n_threads, err);
     for (int t = 0; t < self->options.n_threads; t++)
         oj_relate_scratch_forget_layers(&self->worker[t].relate);
-    OJ_TRY(oj_pair_filter_make(&self->relation, input, self->flat, &b.filter,
-                               err));
+    OJ_TRY(oj_pair_filter_make(&self->relation, input, self->join_side,
+                               &b.filter, err));
     if (self->cells.n_sets == 0)
     {
         OJ_TRY(oj_matches_reserve(out, input->n_features, 0, 1, err));

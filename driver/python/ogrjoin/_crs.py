@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from . import _core
 from ._errors import InvalidError
 
 _KNOWN = ("EPSG:4326", "OGC:CRS84")  # codes that the C library reads without pyproj
@@ -48,6 +49,19 @@ def read_from_side(side: Any) -> str | None:
     if schema is None or not hasattr(schema, "get_field_index"):
         return None  # not a pyarrow table
     return next((crs for field in schema if (crs := read_from_field(field))), None)
+
+
+def read_from_layer(layer: Any, which: str) -> str | None:
+    """Returns the CRS of the SRID of a layer's extended WKB, or None.  Rows with two
+    SRIDs are an error.  which: "left" or "right", for the error."""
+    try:
+        return of_srid(_core.srid(layer))
+    except InvalidError as why:
+        raise InvalidError(f"{which} side: {why}") from None
+
+
+def of_srid(srid: int) -> str | None:
+    return f"EPSG:{srid}" if srid else None
 
 
 def _proj(crs: str) -> Any:

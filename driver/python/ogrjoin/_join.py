@@ -131,7 +131,8 @@ def join(
                   as inner or left, followed by the rows of right without a
                   match, with their geometry
     max_distance  in units of the CRS, or a text with its unit: "100ft", "1.5km"
-    on            "LEFT=RIGHT", or a list: only pairs with equal values in both columns
+    on            "LEFT=RIGHT", or a list: only pairs with equal values in both columns;
+                  a name with , or = stands in double quotes
     pick          one pair of each row: first, nearest, largest_overlap,
                   smallest_area, largest_area, most_similar, max:COLUMN,
                   min:COLUMN

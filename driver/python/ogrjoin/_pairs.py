@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, overload
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core, _crs, _sides
+from . import _core, _crs, _sides, _values
 from ._errors import Error, InvalidError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -301,66 +300,6 @@ def count_threads(threads: int | None) -> int:
     return threads
 
 
-def _is_missing(values: Any) -> Any:
-    if values.dtype == object:
-        return np.array([v is None or v != v for v in values], dtype=bool)
-    return values != values
-
-
-def _column_of(values: Any) -> tuple[object, object]:
-    """Returns a column of values as Arrow: (schema, array)."""
-    if hasattr(values, "__arrow_c_array__"):
-        schema, array = values.__arrow_c_array__()
-        return schema, array
-    values = np.asarray(_sides.without_mask(_sides.without_extension(values)))
-    if values.ndim != 1:
-        raise InvalidError(f"on needs a column, not an array of {values.ndim} dimensions")
-    missing = _is_missing(values)
-    bits = np.packbits(~missing, bitorder="little") if missing.any() else None
-    kind = values.dtype.kind
-    if kind == "O":
-        present = values[~missing]
-        is_number = all(isinstance(v, (bool, int, float, np.number)) for v in present)
-        if is_number and len(present) > 0:
-            values = np.zeros(len(values), dtype=np.asarray(list(present)).dtype)
-            values[~missing] = list(present)
-            kind = values.dtype.kind
-        durations = (datetime.timedelta, np.timedelta64)
-        if any(issubclass(t, durations) for t in set(map(type, present))):
-            kind = "m"
-    if kind == "m":
-        raise UnsupportedError(
-            "on: durations cannot be compared, only numbers, texts, times and binary values: "
-            "convert both sides to numbers of one unit"
-        )
-    if kind in "bi":
-        return _core.column(len(values), "l", bits, None, values.astype(np.int64))
-    if kind == "u":
-        return _core.column(len(values), "L", bits, None, values.astype(np.uint64))
-    if kind == "f":
-        return _core.column(len(values), "g", bits, None, values.astype(np.float64))
-    if kind == "M":
-        times = values.astype("datetime64[ns]").astype(np.int64)
-        return _core.column(len(values), "tsn:", bits, None, times)
-    offsets, data = text_buffers([None if m else v for v, m in zip(values, missing)])
-    return _core.column(len(values), "U", bits, offsets, data)
-
-
-def text_buffers(texts: Any) -> tuple[Any, Any]:
-    """Returns (offsets, UTF-8 bytes) of a column of texts; None becomes an empty text."""
-    if hasattr(texts, "fill_null"):  # array of pyarrow
-        texts = texts.cast("large_string").fill_null("")
-        if hasattr(texts, "combine_chunks"):
-            texts = texts.combine_chunks()
-        if len(texts) == 0:
-            return _sides.offsets([]), b""
-        _, offsets, data = texts.buffers()
-        offset = np.frombuffer(offsets, np.int64)[texts.offset :][: len(texts) + 1]
-        return offset, data if data is not None else b""
-    pieces = [b"" if t is None or t != t else str(t).encode() for t in texts]
-    return _sides.offsets([len(p) for p in pieces]), b"".join(pieces)
-
-
 def word_map_text(words: Any) -> str:
     """Returns the lines of a word map, which is a dict {word: replacement} or a file."""
     if hasattr(words, "items"):
@@ -414,7 +353,7 @@ def _add_columns(
         column(score, np.int64, "score"),
     )
     for i, values in enumerate(texts):
-        offset, data = text_buffers(values)
+        offset, data = _values.text_buffers(values)
         _sides.check_length(offset[1:], n, f"texts[{i}]", of)
         _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
 
@@ -443,19 +382,29 @@ def _is_texts_or_vectors(side: Any, settings: dict[str, Any], texts: Any) -> boo
         not hasattr(side, "to_numpy") or hasattr(side, "columns")
     ):
         return False
-    values = _as_value_array(side)
+    values = _compared_values(side)
     first = next((v for v in values if v is not None), None)
     return not hasattr(first, "__geo_interface__")
 
 
-def _as_value_array(side: Any) -> Any:
-    return np.fromiter(side, object) if isinstance(side, list) else np.asarray(side)
+def _compared_values(side: Any) -> Any:
+    """Returns texts or vectors as an array.  A missing text, and a vector with a masked
+    number, is None."""
+    if isinstance(side, np.ma.MaskedArray) and side.ndim > 1 and np.ma.is_masked(side):
+        rows = np.fromiter(side.data, object, len(side))
+        rows[np.ma.getmaskarray(side).reshape(len(side), -1).any(axis=1)] = None
+        return rows
+    if not isinstance(side, list):
+        side = np.asarray(_sides.without_mask(_sides.without_extension(side)))
+        if side.dtype != object:
+            return side
+    return np.fromiter((None if _values.is_missing(v) else v for v in side), object, len(side))
 
 
 def _is_text(values: Any) -> bool:
     if values.dtype != object:
         return bool(values.dtype.kind in "UT")
-    return all(v is None or isinstance(v, (str, float)) for v in values)  # NaN
+    return all(v is None or isinstance(v, str) for v in values)
 
 
 def _layer_of_values(values: Any, which: str, first: int) -> Any:
@@ -471,7 +420,7 @@ def _layer_of_values(values: Any, which: str, first: int) -> Any:
         sizes = np.full(n, values.shape[1] if values.ndim == 2 else 1)
         numbers = values.reshape(-1)
     else:
-        rows = [() if v is None or isinstance(v, float) else v for v in values]
+        rows = [() if v is None else v for v in values]
         for i, row in enumerate(rows):
             if not hasattr(row, "__len__"):
                 raise InvalidError(
@@ -511,13 +460,16 @@ class _Plan(NamedTuple):
     """A join of a left side with an index, whose arguments are checked."""
 
     settings: dict[str, Any]
-    index: Any  # index of _core
+    index: Any  # index of _core; None: made when the SRID of the first left rows is read
     reading: dict[str, Any]  # settings for reading the left side
     column: str | None
     id: Any
     max_distance: Any  # array of one value per left row, or None
     classes: Any
     texts: Any
+    layer: Any  # the right side with the classes of on, or None
+    crs: Any  # CRS of the left side
+    takes_srid: bool  # the CRS of the left side is that of the SRID of its rows
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -589,7 +541,7 @@ class Index:
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
         if similar is None and vector is None and _is_texts_or_vectors(right, {"op": op}, texts):
-            name = "similar" if _is_text(_as_value_array(right)) else "vector"
+            name = "similar" if _is_text(_compared_values(right)) else "vector"
             self._compared[name] = "value"
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
@@ -601,7 +553,7 @@ class Index:
         self._classes: Any = None  # classes of the values of on
         if on is not None:
             _sides.check_length(on, len(self), "on", _SIDE["right"])
-            self._classes = _core.classes(*_column_of(on))
+            self._classes = _core.classes(*_values.column_of(on))
         # Layers by the address of their array of classes. A column of numbers has two
         # such arrays: one for comparison with numbers, one for comparison with texts.
         self._with_classes: dict[int | None, Any] = {}
@@ -626,7 +578,7 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}: "
                     "give vectors of equal length"
                 )
-            return _layer_of_values(_as_value_array(side), which, first)
+            return _layer_of_values(_compared_values(side), which, first)
         reading = {**self._settings_for_reading(which, settings), "first_row": first}
         return _sides.make_layer(side, reading, column)
 
@@ -650,7 +602,7 @@ class Index:
                 f"on must be a column with a value for each left row, not {type(on).__name__}"
             )
         of_left = np.empty(len(on), dtype=np.int32)
-        found = _core.find_classes(self._classes, *_column_of(on), of_left, len(self))
+        found = _core.find_classes(self._classes, *_values.column_of(on), of_left, len(self))
         of_right = np.frombuffer(found, "i")
         key = of_right.__array_interface__["data"][0]
         if key not in self._with_classes:
@@ -668,7 +620,8 @@ class Index:
         side with classes, or None."""
         pair = crs, self._crs
         if settings["crs"] != "ignore":
-            pair = _crs.expand(crs), _crs.expand(self._crs)
+            right_crs = self._crs or _crs.read_from_layer(self._layer, "right")
+            pair = _crs.expand(crs), _crs.expand(right_crs)
         words = {k: str(v) for k, v in settings.items() if v is not None}
         key = (pair, id(layer), *sorted(words.items()))
         index = self._indexes.pop(key, None)
@@ -724,6 +677,7 @@ class Index:
                         "points on a device are joined without columns (id, on, texts, "
                         "max_distance of each row) and progress: leave them out"
                     )
+                plan = plan if plan.index is not None else self._with_crs(plan, None)
                 return _device.join(plan.index, left)
         is_whole = plan.settings.get("one_to_one") or _sides.reads_columns(plan.reading)
         if progress is None and not is_whole and not plan.has_columns:
@@ -741,12 +695,14 @@ class Index:
         joined = []
         for first, piece in pieces:
             layer = self._make_layer(piece, "left", plan.settings, column, texts, first)
+            plan = self._with_srid(plan, layer)
             if len(pieces) == 1:
                 plan.check_rows(_core.count(layer))
             joined.append(self._join_layer(plan, layer, first))
             if progress is not None:
                 n = first + _core.count(layer)
-                progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
+                last, rows = pieces[-1]
+                progress(n, n if len(pieces) == 1 else last + len(rows))
         if len(joined) == 1:
             return self._free_large_scratch(joined[0])
         return self._free_large_scratch(_concatenate_pairs(joined, plan.index))
@@ -754,7 +710,11 @@ class Index:
     def _pairs_of_stream(self, plan: _Plan, stream: Any, left: Any) -> Pairs:
         """Returns the pairs of all rows of stream, a stream of the rows of left."""
         source = _core.source(stream.__arrow_c_stream__(), plan.column, plan.reading)
+        if plan.takes_srid:
+            plan = self._with_crs(plan, _crs.of_srid(_core.source_srid(source)))
         made = _core.join_source(plan.index, source, _sides.count_rows(left))
+        if plan.takes_srid:
+            _core.source_srid(source)  # raises an error if rows have another SRID
         return self._free_large_scratch(_pairs_of_result(made, plan.settings["op"], 0, plan.index))
 
     def pairs_batches(
@@ -804,12 +764,14 @@ class Index:
         n = 0
         try:
             for first, layer in self._layers_of_batches(plan, left, batch_size):
+                plan = self._with_srid(plan, layer)
                 n = first + _core.count(layer)
                 plan.check_rows(n, False)
                 yield self._join_layer(plan, layer, first)
             plan.check_rows(n)
         finally:
-            _core.trim(plan.index)
+            if plan.index is not None:
+                _core.trim(plan.index)
 
     def _layers_of_batches(
         self, plan: _Plan, left: Any, batch_size: int, first: int = 0
@@ -878,16 +840,41 @@ class Index:
         classes, layer = None, None
         if on is not None:
             classes, layer = self._classes_of(on)
+        of_left = _crs.read_from_side(left)
+        takes_srid = of_left is None and crs != "ignore" and _sides.may_have_srid(left)
         return _Plan(
             settings,
-            self._index(_crs.read_from_side(left), settings, layer),
+            None if takes_srid else self._index(of_left, settings, layer),
             self._settings_for_reading("left", settings),
             column,
             id,
             max_distance,
             classes,
             texts,
+            layer,
+            of_left,
+            takes_srid,
         )
+
+    def _with_crs(self, plan: _Plan, crs: str | None) -> _Plan:
+        """Returns the plan with an index for a left side in this CRS."""
+        return plan._replace(index=self._index(crs, plan.settings, plan.layer), crs=crs)
+
+    def _with_srid(self, plan: _Plan, layer: Any) -> _Plan:
+        """Returns the plan with an index for the CRS of left rows, of which layer has the
+        first or the next ones."""
+        if not plan.takes_srid:
+            return plan
+        crs = _crs.read_from_layer(layer, "left")
+        if plan.index is None:
+            return self._with_crs(plan, crs)
+        if crs is not None and crs != plan.crs:
+            raise InvalidError(
+                f"left side: the SRID of a batch is {crs}, and the first batch has "
+                f"{plan.crs or 'none'}, but a layer has one CRS: bring its rows to one CRS, or "
+                'write crs="ignore"'
+            )
+        return plan
 
     def _join_layer(self, plan: _Plan, layer: Any, first: int) -> Pairs:
         """Joins the left rows of layer; first is the number of its first row."""
@@ -1032,7 +1019,10 @@ def validate(
     settings.update(index._compared)
     settings["crs"] = crs
     layer = index._make_layer(left, "left", settings, left_column)
-    made = index._index(_crs.read_from_side(left), settings)
+    of_left = _crs.read_from_side(left)
+    if of_left is None and crs != "ignore":
+        of_left = _crs.read_from_layer(layer, "left")
+    made = index._index(of_left, settings)
     return Validation(*_core.validate(made, layer, reference))
 
 

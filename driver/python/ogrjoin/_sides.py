@@ -57,9 +57,9 @@ def without_extension(values: Any) -> Any:
     """Returns a column of an extension type of pandas as an array of objects,
     with None for missing values, and one of times with a zone as times in UTC.
     Returns any other column unchanged."""
-    dtype = getattr(values, "dtype", None)
+    dtype: Any = getattr(values, "dtype", None)
     if getattr(dtype, "tz", None) is not None:
-        return values.to_numpy(dtype="datetime64[ns]")
+        return values.to_numpy(dtype=f"datetime64[{dtype.unit}]")
     if type(dtype).__module__.split(".")[0] == "pandas":
         return values.to_numpy(dtype=object, na_value=None)
     return values
@@ -303,6 +303,14 @@ def stream_of(side: Any, column: str | None = None) -> Any:
     if hasattr(side, "to_reader"):
         return side.to_reader()
     return None
+
+
+def may_have_srid(side: Any) -> bool:
+    """Returns True if side is read from columns of Arrow, which may be extended WKB."""
+    if is_geodataframe(side) or shapely_array(side) is not None:
+        return False
+    is_read = hasattr(side, "to_reader") or (hasattr(side, "scanner") and hasattr(side, "schema"))
+    return is_read or _is_arrow(side) or is_iterator(side)
 
 
 def count_rows(side: Any) -> int:

@@ -46,10 +46,75 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
-def _iso_wkb_of(column: Any) -> tuple[Any, int]:
-    """Returns (a column of texts or WKB as ISO WKB, its SRID or 0)"""
+def _add_vertices(wkb: bytearray, at: int, runs: list[Any]) -> int:
+    """Appends views of the vertices, [n, ordinates], of little-endian ISO WKB that begins
+    at `at`, without those of empty points.  Returns the end of the geometry."""
+
+    def count() -> int:
+        return int.from_bytes(wkb[at : at + 4], "little")
+
+    at += 1
+    kind, at = count(), at + 4
+    n_ordinates = 2 + (kind // 1000 + 1) // 2  # 1000: Z, 2000: M, 3000: both
+    kind %= 1000
+    n = 1
+    if kind > 2:
+        n, at = count(), at + 4
+    for _ in range(n):
+        if kind > 3:
+            at = _add_vertices(wkb, at, runs)
+            continue
+        n_vertices = 1
+        if kind > 1:
+            n_vertices, at = count(), at + 4
+        run = np.frombuffer(wkb, "<f8", n_vertices * n_ordinates, at).reshape(n_vertices, -1)
+        if kind > 1 or not np.isnan(run[0, 0]):
+            runs.append(run)
+        at += run.nbytes
+    return at
+
+
+def _moved_with_m(array: Any, move: Any) -> Any:
+    """Like _moved_shapes(), for geometries with M, which shapely does not transform."""
+    import shapely
+
+    written = shapely.to_wkb(array, output_dimension=4, byte_order=1, flavor="iso")
+    bytes_of = [bytearray(wkb) for wkb in written]
+    runs: list[Any] = []
+    for wkb in bytes_of:
+        _add_vertices(wkb, 0, runs)
+    if runs:
+        xy = np.concatenate([run[:, :2] for run in runs])
+        moved = np.column_stack(move(xy[:, 0], xy[:, 1]))
+        for run, of_run in zip(runs, np.split(moved, np.cumsum([len(run) for run in runs])[:-1])):
+            run[:, :2] = of_run
+    return shapely.from_wkb([bytes(wkb) for wkb in bytes_of])
+
+
+def _moved_shapes(array: Any, move: Any) -> Any:
+    """Transforms x and y of shapely geometries by move(x, y); Z and M stay as they are."""
+    import shapely
+
+    def move_xy(vertices: Any) -> Any:
+        return np.column_stack([*move(vertices[:, 0], vertices[:, 1]), vertices[:, 2:]])
+
+    moved = np.array(array, dtype=object)
+    has_m = shapely.has_m(moved) if hasattr(shapely, "has_m") else np.zeros(len(moved), bool)
+    for has_z in (False, True):
+        rows = ~has_m & (shapely.has_z(moved) == has_z)
+        if rows.any():
+            moved[rows] = shapely.transform(moved[rows], move_xy, include_z=has_z)
+    if has_m.any():
+        moved[has_m] = _moved_with_m(moved[has_m], move)
+    return moved
+
+
+def _iso_wkb_of(column: Any, has_crs: bool) -> tuple[Any, int]:
+    """Returns (a column of texts or WKB as ISO WKB, its SRID or 0).  has_crs: the CRS is
+    stated elsewhere, and rows may have any SRID."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    made, kind, srid = _core.iso_wkb(*array.__arrow_c_array__())
+    schema, values = array.__arrow_c_array__()
+    made, kind, srid = _core.iso_wkb(schema, values, has_crs)
     if made is not None:
         kind = pa.binary() if kind == "z" else pa.large_binary()
         array = pa.Array._import_from_c_capsule(kind.__arrow_c_schema__(), made)
@@ -239,7 +304,7 @@ class TableSide:
         i = self.field_of_geometry()
         given = self.crs(settings["right_crs"])
         if i >= 0 and not _is_native(table.schema.field(i)):
-            wkb, srid = _iso_wkb_of(table.column(i))
+            wkb, srid = _iso_wkb_of(table.column(i), given is not None)
             field = pa.field(self._schema.field(i).name, wkb.type, metadata=wkb_metadata(None))
             table = table.set_column(i, field, wkb)
             given = given or (f"EPSG:{srid}" if srid else None)
@@ -256,11 +321,7 @@ class TableSide:
                 'crs="reproject": name the column of geometries of the right side with '
                 "right_column="
             )
-        import shapely
-
-        shapes = shapely.transform(
-            _shapes_of(table.select([i])), lambda xy: np.column_stack(move(*xy.T))
-        )
+        shapes = _moved_shapes(_shapes_of(table.select([i])), move)
         moved = _table_of_shapes(shapes, target, "right")
         field = moved.schema.field(0).with_name(self._schema.field(i).name)
         return table.set_column(i, field, moved.column(0))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence
 
-import geopandas.tools
 import numpy as np
 import numpy.typing as npt
 

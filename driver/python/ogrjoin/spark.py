@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from . import _crs
-from ._errors import InvalidError, UnsupportedError
+from ._errors import InvalidError
 from ._pairs import Validation
 from ._scan import extension_of, wkb_metadata
 from .scale import blocks as _blocks

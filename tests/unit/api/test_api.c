@@ -689,6 +689,64 @@ TEST(source_without_rows)
     ogrjoin_settings_free(settings);
 }
 
+static void keep_array(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+static void keep_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+/* A layer's SRID is that of all of its geometries, which must be one. */
+TEST(srid_of_layers_and_sources)
+{
+    static const uint8_t point[] = {1, 1, 0, 0, 0x20, 0xd7, 8, 0, 0, /* 2263 */
+                                    0, 0, 0, 0, 0,    0,    0, 0, 0,
+                                    0, 0, 0, 0, 0,    0,    0};
+    enum
+    {
+        N = 3
+    };
+    uint8_t bytes[N * sizeof point];
+    int32_t offset[N + 1];
+    const void *buffers[] = {NULL, offset, bytes};
+    for (int n_equal = 1; n_equal <= N; n_equal++)
+    {
+        struct ArrowArray array = {.length = N,
+                                   .n_buffers = 3,
+                                   .buffers = buffers,
+                                   .release = keep_array};
+        struct ArrowSchema schema = {
+            .format = "z", .name = "g", .release = keep_schema};
+        struct ogrjoin_layer *layer = NULL;
+        int64_t srid = -1;
+        for (int i = 0; i < N; i++)
+        {
+            memcpy(bytes + i * (int)sizeof point, point, sizeof point);
+            bytes[i * (int)sizeof point + 5] = i < n_equal ? 0xd7 : 0xe6;
+            offset[i] = i * (int)sizeof point;
+        }
+        offset[N] = (int)sizeof bytes;
+        must(ogrjoin_layer_from_array(&schema, &array, NULL, NULL, &layer,
+                                      &err));
+        if (n_equal == N)
+        {
+            must(ogrjoin_layer_srid(layer, &srid, &err));
+            ck_assert_int_eq(srid, 2263);
+        }
+        else
+        {
+            ck_assert_int_eq(ogrjoin_layer_srid(layer, &srid, &err),
+                             OGRJOIN_ERR_ARG);
+            ck_assert_ptr_nonnull(strstr(err.message, "has the SRID 2278"));
+            ck_assert_int_eq(srid, -1);
+        }
+        ogrjoin_layer_free(layer);
+    }
+}
+
 /* A self join compares row numbers of the whole stream. */
 TEST(self_join)
 {

@@ -528,7 +528,7 @@ static const struct
     {{"op", "nearest", "pick", "max:name", NULL}, "max and min"},
     {{"op", "nearest", "geometry", "join", NULL}, "no column of geometries"},
     {{"op", "nearest", "exclude", "me", NULL}, "exclude is"},
-    {{"op", "dwithin", NULL}, "needs a maximum distance"},
+    {{"op", "dwithin", NULL}, "needs a finite maximum distance"},
     {{"op", "nearest", "left_fid", "name", NULL}, "must be an integer"},
     {{"op", "nearest", "name_fid", "id", NULL}, "another name"},
 };

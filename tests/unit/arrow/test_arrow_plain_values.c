@@ -1,9 +1,11 @@
 /* Times of Arrow become microseconds. A time that does not fit is an error that
- * names the time as the column has it.
+ * names the time as the column has it. Decimals that are compared are not
+ * rounded.
  * Kind: unit. */
 #include "../../../algs/api/arrow/oj_arrow_plain_values.h"
 #include "../run_tests.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct
@@ -59,6 +61,72 @@ TEST_LOOP(times_too_large, 0, (int)(sizeof too_large / sizeof *too_large))
     ck_assert_ptr_nonnull(strstr(err.message, too_large[_i].message));
     ck_assert_ptr_nonnull(strstr(err.message, "column \"when\""));
     ck_assert_ptr_nonnull(strstr(err.message, "set it to NULL"));
+}
+
+/* Decimals of 128 bits, and what they are compared as: an integer (text NULL,
+ * real 0), a real, or digits with the double that means them, or NaN. */
+static const struct
+{
+    const char *format;
+    uint64_t low, high;
+    enum oj_plain_form form;
+    int64_t integer;
+    double real;
+    const char *text;
+} decimals[] = {
+    {"d:38,0", 7, 0, OJ_PLAIN_INTEGER, 7, 0, NULL},
+    {"d:38,2", 0, 0, OJ_PLAIN_INTEGER, 0, 0, NULL},
+    {"d:38,30", 0, 0, OJ_PLAIN_INTEGER, 0, 0, NULL},
+    {"d:38,2", 150, 0, OJ_PLAIN_REAL, 0, 1.5, NULL},
+    {"d:38,2", (uint64_t)-150, UINT64_MAX, OJ_PLAIN_REAL, 0, -1.5, NULL},
+    {"d:38,2", (uint64_t)-700, UINT64_MAX, OJ_PLAIN_INTEGER, -7, 0, NULL},
+    {"d:38,0", INT64_MAX, 0, OJ_PLAIN_INTEGER, INT64_MAX, 0, NULL},
+    {"d:38,0", UINT64_C(1) << 63, UINT64_MAX, OJ_PLAIN_INTEGER, INT64_MIN, 0,
+     NULL},
+    {"d:38,0", UINT64_MAX, 0, OJ_PLAIN_REAL, -1, 18446744073709551615.0, NULL},
+    {"d:38,0", 1, 1, OJ_PLAIN_DECIMAL, 0, (double)NAN, "18446744073709551617"},
+    {"d:38,-3", 1, 0, OJ_PLAIN_INTEGER, 1000, 0, NULL},
+    {"d:38,-30", 1, 0, OJ_PLAIN_REAL, 0, 1e30, NULL},
+    /* of two neighbours, 16 digits, the double means the first one */
+    {"d:38,1", UINT64_C(9007199254740992), 0, OJ_PLAIN_DECIMAL, 0,
+     900719925474099.2, "900719925474099.2"},
+    {"d:38,1", UINT64_C(9007199254740993), 0, OJ_PLAIN_DECIMAL, 0, (double)NAN,
+     "900719925474099.3"},
+    {"d:38,2", UINT64_C(90071992547409931), 0, OJ_PLAIN_DECIMAL, 0, (double)NAN,
+     "900719925474099.31"},
+    {"d:38,20", UINT64_C(1234567890123456789), 0, OJ_PLAIN_DECIMAL, 0,
+     (double)NAN, "0.01234567890123456789"},
+    {"d:38,400", 1, 0, OJ_PLAIN_DECIMAL, 0, (double)NAN, "1e-400"},
+    {"d:38,-400", (uint64_t)-3, UINT64_MAX, OJ_PLAIN_DECIMAL, 0, (double)NAN,
+     "-3e400"},
+};
+
+TEST_LOOP(decimals_as_they_are_compared, 0,
+          (int)(sizeof decimals / sizeof *decimals))
+{
+    const uint64_t words[] = {decimals[_i].low, decimals[_i].high};
+    const void *buffers[] = {NULL, words};
+    const struct ArrowArray array = {
+        .length = 1, .n_buffers = 2, .buffers = buffers};
+    const struct ArrowSchema schema = {.format = decimals[_i].format,
+                                       .name = "k"};
+    struct oj_arrow_room room;
+    struct oj_plain_value value;
+    struct oj_error err;
+    ck_assert_int_eq(
+        oj_arrow_compared_value(&schema, &array, 0, 0, &room, &value, &err),
+        OJ_OK);
+    ck_assert_int_eq(value.form, decimals[_i].form);
+    if (value.form != OJ_PLAIN_DECIMAL)
+        ck_assert_int_eq(value.integer, decimals[_i].integer);
+    if (isnan(decimals[_i].real))
+        ck_assert(isnan(value.real));
+    else
+        ck_assert(value.real == decimals[_i].real);
+    if (decimals[_i].text == NULL)
+        return;
+    ck_assert_int_eq(value.n, (int64_t)strlen(decimals[_i].text));
+    ck_assert_int_eq(memcmp(value.text, decimals[_i].text, (size_t)value.n), 0);
 }
 
 int main(void)
