@@ -1580,6 +1580,7 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
  * and none is empty, since GEOS crashes for other collections:
  *
  *    row, feature --intersect, kind by kind--> polygons | lines
+ *    borders that polygons share are dropped: polygons cover areas only
  *    features with polygons --cut to the row's box, unite--> U
  *    area:   of the united polygons
  *    length: of the united lines (and of the row's lines within U), outside
@@ -1602,7 +1603,6 @@ struct geos_cover
     int64_t row;
     const int32_t *features; /* [n] */
     int64_t n;
-    int wants_length;
     struct geos_pieces polygons, lines; /* intersections of the row with the
                                            features */
     GEOSGeometry *covered;              /* union of `polygons`; NULL if there
@@ -1766,7 +1766,7 @@ static enum oj_geos_outcome add_common_polygons(struct geos_cover *cover)
                      : intersect_parts_of_two_kinds(pairs, a, OJ_PART_POLYGON,
                                                     b, OJ_PART_POLYGON);
         if (!add_pieces_by_kind(pairs->handle.geos, common, &cover->polygons,
-                                cover->wants_length ? &cover->lines : NULL))
+                                NULL))
             outcome = classify_geos_failure(pairs);
     }
     return outcome;
@@ -2015,7 +2015,8 @@ static enum oj_geos_outcome measure_covered_lines(struct geos_cover *cover,
 }
 
 /* Sets *area and *length to the cover of a single feature, which is its
- * intersection with the row. */
+ * intersection with the row: not for two features with polygons, whose
+ * intersection includes the borders that they share. */
 static enum oj_geos_outcome measure_common(struct oj_geos_pairs *pairs,
                                            int64_t row, int64_t feature,
                                            double *area, double *length)
@@ -2037,20 +2038,19 @@ enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
                                          int64_t n, int wants_length,
                                          double *area, double *length)
 {
-    struct geos_cover cover = {.pairs = pairs,
-                               .row = row,
-                               .features = features,
-                               .n = n,
-                               .wants_length = wants_length};
+    struct geos_cover cover = {
+        .pairs = pairs, .row = row, .features = features, .n = n};
+    const unsigned kinds = covering_kinds(pairs->input.flat, row);
     enum oj_geos_outcome outcome;
     double unused;
     *area = *length = 0.0;
-    if (covering_kinds(pairs->input.flat, row) == 0 || n == 0)
+    if (kinds == 0 || n == 0)
         return OJ_GEOS_YES;
-    if (n == 1)
-        return covering_kinds(pairs->join_side.flat, features[0]) != 0
-                   ? measure_common(pairs, row, features[0], area, length)
-                   : OJ_GEOS_YES;
+    if (n == 1 && covering_kinds(pairs->join_side.flat, features[0]) == 0)
+        return OJ_GEOS_YES;
+    if (n == 1 && (kinds & covering_kinds(pairs->join_side.flat, features[0]) &
+                   OJ_PART_POLYGON) == 0)
+        return measure_common(pairs, row, features[0], area, length);
     outcome = add_common_polygons(&cover);
     if (outcome == OJ_GEOS_YES && wants_length)
         outcome = add_common_lines(&cover);
