@@ -88,6 +88,7 @@ static void transform_vertices(struct oj_layer_reader *reader, double *x,
     }
     (void)OCTTransformEx(reader->options.transformation, n, x, y, NULL,
                          reader->is_good);
+    oj_ogr_errors_discard(&reader->errors);
     for (int i = 0; i < n; i++)
     {
         if (reader->has_none[i])
@@ -167,16 +168,13 @@ static void count_torn_by_transformation(struct oj_layer_reader *reader,
             count_wide_features(reader->flat, first, 180.0, INFINITY);
 }
 
-/* Transforms the vertices of the features from `first` on in place, unless OGR
- * has transformed their geometries already. A feature with a vertex that cannot
- * be transformed loses its parts. */
-static oj_status transform_new_features(struct oj_layer_reader *reader,
-                                        int64_t first, struct oj_error *err)
+/* Transforms the vertices of the features from `first` on in place. A feature
+ * with a vertex that cannot be transformed loses its parts. */
+static oj_status transform_features(struct oj_layer_reader *reader,
+                                    int64_t first, struct oj_error *err)
 {
     struct oj_flat_buf *flat = reader->flat;
     int64_t v = first, n_lost;
-    if (reader->carried || reader->options.transformation == NULL)
-        return OJ_OK;
     if (flat->long_form)
         v = flat->vertex_offset[flat->ring_offset[flat->part_offset[first]]];
     while (v < flat->n_vertices)
@@ -190,6 +188,16 @@ static oj_status transform_new_features(struct oj_layer_reader *reader,
     OJ_TRY(oj_flat_buf_drop_not_finite(flat, first, &n_lost, err));
     reader->counts.n_not_transformed += n_lost;
     return OJ_OK;
+}
+
+/* Transforms the features from `first` on, unless add_feature() has transformed
+ * each of them. */
+static oj_status transform_new_features(struct oj_layer_reader *reader,
+                                        int64_t first, struct oj_error *err)
+{
+    return reader->carried || reader->options.transformation == NULL
+               ? OJ_OK
+               : transform_features(reader, first, err);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -493,9 +501,9 @@ static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
     return cut;
 }
 
-/* Transforms the geometry of a feature that is returned to the caller, so that
- * the geometry written is the one that was joined. Sets *is_lost to 1 if it
- * cannot be transformed. */
+/* Transforms the geometry of a feature that is returned to the caller. Curves
+ * stay curves: their control points are transformed. Sets *is_lost to 1 if the
+ * geometry cannot be transformed. */
 static void transform_feature(struct oj_layer_reader *reader,
                               OGRFeatureH feature, int *is_lost)
 {
@@ -509,7 +517,59 @@ static void transform_feature(struct oj_layer_reader *reader,
         OGR_F_SetGeometryDirectly(feature, NULL);
         *is_lost = 1;
     }
-    oj_ogr_errors_forget(&reader->errors);
+    oj_ogr_errors_discard(&reader->errors);
+}
+
+static oj_status add_geometry_of_feature(struct oj_layer_reader *reader,
+                                         OGRFeatureH feature,
+                                         struct oj_error *err)
+{
+    struct oj_error reason;
+    const int64_t fid = OGR_F_GetFID(feature);
+    oj_status status =
+        oj_layer_geometry_add(&reader->geometry, reader->flat, fid,
+                              OGR_F_GetGeometryRef(feature), &reason);
+    return status == OJ_OK ? OJ_OK
+                           : fail_row(reader, fid, status, reason.message, err);
+}
+
+/* Adds a feature with curves. A curve that is linearised after its control
+ * points are transformed is another line, so its line is made in the CRS of the
+ * layer and the vertices of the line are transformed, as they are where
+ * geometries are not returned to the caller. A feature without parts after that
+ * is returned without geometry. */
+static oj_status add_and_transform_curves(struct oj_layer_reader *reader,
+                                          OGRFeatureH feature,
+                                          struct oj_error *err)
+{
+    const int64_t n_lost = reader->counts.n_not_transformed;
+    int is_lost;
+    OJ_TRY(add_geometry_of_feature(reader, feature, err));
+    OJ_TRY(transform_features(reader, reader->flat->n_features - 1, err));
+    if (reader->counts.n_not_transformed > n_lost)
+        OGR_F_SetGeometryDirectly(feature, NULL);
+    transform_feature(reader, feature, &is_lost);
+    return OJ_OK;
+}
+
+/* Adds a feature whose geometry is returned to the caller, and transforms both.
+ * Geometries without curves are transformed once, by OGR. */
+static oj_status add_and_transform_feature(struct oj_layer_reader *reader,
+                                           OGRFeatureH feature,
+                                           struct oj_error *err)
+{
+    OGRGeometryH geometry = OGR_F_GetGeometryRef(feature);
+    int is_lost;
+    if (geometry != NULL && OGR_G_HasCurveGeometry(geometry, TRUE))
+        return add_and_transform_curves(reader, feature, err);
+    transform_feature(reader, feature, &is_lost);
+    OJ_TRY(add_geometry_of_feature(reader, feature, err));
+    if (is_lost)
+    {
+        reader->flat->counts.n_null--; /* counted as not transformed instead */
+        reader->counts.n_not_transformed++;
+    }
+    return OJ_OK;
 }
 
 static int is_bad_text(const char *text)
@@ -545,24 +605,13 @@ static int64_t count_bad_texts(const struct oj_fields *fields,
 static oj_status add_feature(struct oj_layer_reader *reader,
                              OGRFeatureH feature, struct oj_error *err)
 {
-    int64_t fid = OGR_F_GetFID(feature);
-    int is_lost = 0;
-    struct oj_error reason;
     OGRGeometryH cut = cut_geometry(reader, OGR_F_GetGeometryRef(feature));
     oj_status status;
     if (cut != NULL)
         OGR_F_SetGeometryDirectly(feature, cut);
-    if (reader->carried && reader->options.transformation != NULL)
-        transform_feature(reader, feature, &is_lost);
-    status = oj_layer_geometry_add(&reader->geometry, reader->flat, fid,
-                                   OGR_F_GetGeometryRef(feature), &reason);
-    if (status != OJ_OK)
-        status = fail_row(reader, fid, status, reason.message, err);
-    else if (is_lost)
-    {
-        reader->flat->counts.n_null--; /* counted as not transformed instead */
-        reader->counts.n_not_transformed++;
-    }
+    status = reader->carried && reader->options.transformation != NULL
+                 ? add_and_transform_feature(reader, feature, err)
+                 : add_geometry_of_feature(reader, feature, err);
     if (status == OJ_OK && reader->attributes != NULL)
     {
         reader->counts.n_bad_texts += count_bad_texts(&reader->fields, feature);

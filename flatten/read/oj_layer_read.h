@@ -78,7 +78,9 @@ struct oj_read_options
 
     /** NULL, or the transformation into the CRS of the join, applied to `flat`
      *  and to the geometries in the attributes. A feature with a vertex that
-     *  cannot be transformed matches nothing. */
+     *  cannot be transformed matches nothing. Curves are linearised before, in
+     *  the CRS of the layer; those in the attributes stay curves, of which the
+     *  control points are transformed. */
     OGRCoordinateTransformationH transformation;
 
     /** 1: the layer is in degrees; features with a part nearly 360 degrees wide

@@ -73,6 +73,12 @@ void oj_ogr_errors_end(struct oj_ogr_errors *errors)
     oj_ogr_errors_clear_harmless();
 }
 
+void oj_ogr_errors_discard(struct oj_ogr_errors *errors)
+{
+    oj_ogr_errors_forget(errors);
+    CPLErrorReset();
+}
+
 void oj_ogr_errors_clear_harmless(void)
 {
     if (oj_error_text_is_harmless(CPLGetLastErrorMsg()))

@@ -25,6 +25,11 @@ static inline void oj_ogr_errors_forget(struct oj_ogr_errors *errors)
     errors->failure[0] = '\0';
 }
 
+/** Discards the failures collected so far, and GDAL's last error on this
+ * thread, because language bindings would turn it into an exception. For
+ * failures that the caller handles by other means. */
+void oj_ogr_errors_discard(struct oj_ogr_errors *errors);
+
 /** Clears GDAL's last error on this thread if it is harmless, because language
  *  bindings would turn it into an exception. oj_ogr_errors_end() does this,
  *  too. */

@@ -93,6 +93,20 @@ def check_broken_input():
         true(errors and n == 0, f"an error is reported, as by the command: {r}; {n} rows")
 
 
+def check_rows_that_cannot_be_reprojected():
+    """Such a row is no error, wherever it is read: GDAL's bindings raise none."""
+    make("at_pole.gpkg", [("POINT (5 95)", {"name": "pole"})], srs="EPSG:4326")
+    make("near.gpkg", [("POINT (5 50)", {"name": "near"})], srs="EPSG:4326")
+    for pair in (("near.gpkg", "at_pole.gpkg"), ("at_pole.gpkg", "near.gpkg")):
+        for how in ("left", "right", "full"):
+            words = ("-op", "intersects", "-how", how, "-t_srs", "EPSG:3857", *pair)
+            rows = compare(words).rows
+            r = in_python(f"d = gdal.OpenEx({name_of(*words)!r}, gdal.OF_VECTOR); l = d.GetLayer(0)\n"
+                          "rows = list(l); again = [l.GetFeature(f.GetFID()) for f in rows]\n"
+                          "print(len(rows), len(again), l.GetFeatureCount())\n")
+            same((r.out.split(), r.err), ([str(len(rows))] * 3, ""), str(r))
+
+
 # --- messages ------------------------------------------------------------------------
 
 

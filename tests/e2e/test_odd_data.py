@@ -321,5 +321,52 @@ def check_what_cannot_be_reprojected():
     true("could not be reprojected" in r.err, str(r))
 
 
+def check_reprojected_curves():
+    """A curve is linearised in the CRS of its layer, and the vertices of the line are
+    reprojected, on either side and however the rows are read. What is written is a curve
+    through the reprojected control points, which encloses the other two points, too."""
+    places = [(11.72, 49.31), (11.72, 50.705), (10.29, 50.705)]
+    circle = "CURVEPOLYGON (CIRCULARSTRING (10 50, 11 51, 12 50, 11 49, 10 50))"
+    shapes = [circle, f"GEOMETRYCOLLECTION ({circle})", "POLYGON ((0 0, 1 0, 0 1, 0 0))", f"MULTISURFACE ({circle})",
+              "CURVEPOLYGON (CIRCULARSTRING (10 85, 11 94, 12 85, 11 84, 10 85))"]
+    lots(shapes, srs="EPSG:4326")
+    points([f"POINT ({x} {y})" for x, y in places], srs="EPSG:4326")
+    way = osr.CoordinateTransformation(crs("EPSG:4326"), crs("EPSG:25832"))
+    line = ogr.CreateGeometryFromWkt(circle).GetLinearGeometry()
+    line.Transform(way)
+    moved = [ogr.CreateGeometryFromWkt(f"POINT ({x} {y})") for x, y in places]
+    for point in moved:
+        point.Transform(way)
+    same([line.Contains(point) for point in moved], [True, False, False], "the line of the circle")
+    points(moved, "moved.gpkg", srs="EPSG:25832")
+    wanted = [("p0", "u0"), ("p0", "u1"), ("p0", "u3")]
+    to = ("-t_srs", "EPSG:25832")
+
+    def out(*words, **how):
+        succeeds("-overwrite", "-nln", "out", *words, **how)
+        return Layer("o.gpkg")
+
+    for given in ([], ["-memory", "1K"], ["-batch", "1"], ["-validate"], ["-how", "full"], ["-pick", "first"]):
+        for words in ([*to, "-op", "within", "o.gpkg", "points.gpkg", "lots.gpkg"],
+                      [*to, "-op", "contains", "o.gpkg", "lots.gpkg", "points.gpkg"],
+                      ["-op", "within", "o.gpkg", "moved.gpkg", "lots.gpkg"]):
+            got = out(*given, *words)
+            pairs = sorted(pair for pair in zip(got.column("name"), got.column("use")) if None not in pair)
+            same(pairs, wanted[:1] if "-pick" in given and "within" in words else wanted, (given, words))
+    got = out(*to, "-op", "contains", "-one_to_one", "o.gpkg", "lots.gpkg", "points.gpkg")
+    same(got.column("name"), ["p0", None, None, None, None])
+    for stream in ("input", "join"):
+        got = out(*to, "-op", "contains", "-agg", "count", "o.gpkg", "lots.gpkg", "points.gpkg",
+                  env={"OGRJOIN_AGG_STREAM": stream})
+        same(got.column("count"), [1, 1, 0, 1, 0], stream)
+    got = out("-op", "nearest", *to, "-json_summary", "s.json", "o.gpkg", "lots.gpkg", "points.gpkg").shapes()
+    same([shape and shape.GetGeometryName() for shape in got],
+         ["CURVEPOLYGON", "GEOMETRYCOLLECTION", "POLYGON", "MULTISURFACE", None])
+    curve = ogr.CreateGeometryFromWkt(circle)
+    curve.Transform(way)
+    same(got[0].ExportToWkt(), curve.ExportToWkt(), "the control points are reprojected")
+    same(summary("s.json")["input"]["skipped"]["not_reprojected"], 1)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -590,15 +590,16 @@ def check_rows_without_a_pair_have_no_geometry_of_pairs():
 @once
 def check_unknown_overlaps_are_counted():
     """Unknown overlaps are counted by pairs, unknown covered parts by rows. Here one
-    box intersects a bow tie and two other boxes, and two bow ties intersect one box."""
+    box intersects a bow tie, two other boxes and a line, and so does a bow tie. Lengths
+    are measured by GEOS where a row has a line among its features."""
     bow = "POLYGON ((0 0, 10 10, 10 0, 0 10, 0 0))"
     box = "POLYGON (({0} {0}, {1} {0}, {1} {1}, {0} {1}, {0} {0}))"
     make("a.gpkg", [(box.format(0, 10), {"name": "box"}), (box.format(20, 30), {"name": "apart"}),
                     (bow, {"name": "bow"})])
     make("z.gpkg", [(bow, {"name": "bow"}), (box.format(1, 9), {"name": "b"}),
                     (box.format(2, 12), {"name": "c"}), (box.format(21, 22), {"name": "d"}),
-                    ("LINESTRING (99 99, 98 98)", {"name": "a line, so that GEOS measures lengths"})])
-    pairs, rows = "the overlap of 4 pairs", "the covered part of 2 rows"
+                    ("LINESTRING (1 5, 3 5)", {"name": "line"})])
+    pairs, rows = "the overlap of 5 pairs", "the covered part of 2 rows"
     for words, message in ((("-overlap", "area"), f"{pairs} is unknown"),
                         (("-agg", "covered_length, covered_area, count"), f"{rows} is unknown"),
                         (("-agg", "covered_length, covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):

@@ -354,3 +354,36 @@ def test_covered_length_of_lines_by_lines():
                          geometry=[shapely.MultiLineString(x) for b in right for x in b], crs=2263)
     got = ogrjoin.join(a, b, "intersects", on="n", agg="covered_length").read_all()
     assert np.allclose(got["covered_length"], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_cover_is_of_the_features_of_a_row():
+    """What its features cover of a row does not depend on other features of the layer.
+    Polygons of both sides have no length in common: a border that they share counts as
+    little as their area. A line along the border of a polygon counts."""
+    box, line, both = shapely.box, shapely.LineString, lambda *of: shapely.GeometryCollection(of)
+    rows = {
+        "box": box(6, 3, 10, 7),
+        "bow tie": shapely.Polygon([(6, 3), (10, 7), (10, 3), (6, 7)]),
+        "hooked": shapely.Polygon([(6, 3), (10, 7), (10, 3), (6, 6)]),
+        "collapsed": shapely.Polygon([(6, 3), (6, 7), (6, 3)]),
+        "line": line([(5, 3), (8, 3)]),
+        "box and line": both(box(6, 3, 10, 7), line([(20, 0), (25, 0)])),
+    }
+    touching, along = box(4, 3, 6, 4), line([(6, 3), (6, 5)])
+    layers = [[touching], [touching, box(4, 4, 6, 5)], [box(4, 3, 7, 4)], [along], [along, touching],
+              [both(touching, line([(6, 5), (6, 6), (7, 6)]))], [shapely.Point(7, 4)],
+              [shapely.Polygon([(6, 3), (8, 5), (6, 3)])]]  # fmt: skip
+    lengths = {"box": [0, 0, 0, 2, 2, 2, 0, 0], "line": [1, 1, 2, 0, 1, 1, 0, 0],
+               "box and line": [0, 0, 0, 2, 2, 2, 0, 0]}  # fmt: skip
+    far = [box(900, 900, 901, 901), line([(901, 901), (905, 901)]), shapely.Point(500, 500)]
+    for name, row in rows.items():
+        left = gpd.GeoDataFrame(geometry=[row], crs=2263)
+        for i, layer in enumerate(layers):
+            answers = []
+            for others in ([], far[:1], far[1:2], far[2:], far):
+                right = gpd.GeoDataFrame(geometry=layer + others, crs=2263)
+                got = ogrjoin.join(left, right, "intersects", agg=COVER).read_all()
+                answers.append([got[column][0].as_py() for column in COVER])
+            assert answers == answers[:1] * len(answers), (name, i)
+            if name in lengths:
+                assert answers[0][2] == pytest.approx(lengths[name][i]), (name, i)

@@ -697,6 +697,21 @@ static oj_status compute_area_of_row(struct pair_stage_worker *worker,
     return OJ_OK;
 }
 
+/* Returns the kinds of all parts of the features of the row. What the row has
+ * in common with its features is computed by these, not by the kinds of the
+ * whole side, so that it does not depend on features that are not in its pairs.
+ */
+static unsigned kinds_of_all_features(const struct pair_stage_worker *worker)
+{
+    const struct oj_matches *entries = worker->stage->entries;
+    const struct oj_flat *side = worker->stage->join_side.whole;
+    const int64_t end = oj_matches_end(entries, worker->row);
+    unsigned kinds = 0;
+    for (int64_t i = worker->entry; i < end; i++)
+        kinds |= oj_flat_kinds(side, entries->join_row[i]);
+    return kinds;
+}
+
 /* Measures the area of the row that its n features cover together, and the
  * whole area of the row, by oj_cover_area() instead of a union by GEOS. If the
  * features cover the whole row, *area becomes the area by
@@ -718,21 +733,11 @@ static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
     return compute_area_of_row(worker, *whole, area, err);
 }
 
-/* Returns 1 if no lines matter for the cover of the row. wants_length 0: only
- * areas are wanted. */
-static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
-                                      int wants_length)
-{
-    const struct oj_flat *side = worker->stage->join_side.whole;
-    return !oj_flat_is_points(side) &&
-           (!wants_length || (kinds_of_row(worker) == OJ_PART_POLYGON &&
-                              (side->part_kinds & OJ_PART_LINE) == 0));
-}
-
 /* Measures the area and length of the row that its features cover together; NaN
  * if GEOS fails. The length is computed only if it is requested or the row has
- * no polygon. Sets *whole to the area of the row by oj_cover_area(), or to NaN
- * if GEOS measured the areas. */
+ * no polygon; it is 0 if neither the row nor the features have lines. Sets
+ * *whole to the area of the row by oj_cover_area(), or to NaN if that was not
+ * measured. */
 static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
                                double *length, double *whole,
                                struct oj_error *err)
@@ -742,15 +747,19 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     const int has_area = (kinds_of_row(worker) & OJ_PART_POLYGON) != 0;
     const int wants_length =
         wants_value(worker, OJ_PAIR_COVERED_LENGTH) || !has_area;
-    const int is_area_alone = is_cover_of_polygons_alone(worker, wants_length);
-    const unsigned kinds = worker->stage->join_side.whole->part_kinds;
+    const unsigned kinds = kinds_of_all_features(worker);
+    const int is_area_alone =
+        !wants_length || (kinds_of_row(worker) == OJ_PART_POLYGON &&
+                          (kinds & OJ_PART_LINE) == 0);
     enum oj_geos_outcome outcome;
     double by_slabs = (double)NAN;
     OJ_TRY(open_geos_for_worker(worker, err));
     *length = 0.0;
     *whole = (double)NAN;
-    if (is_area_alone || (has_area && (kinds & OJ_PART_POLYGON) != 0))
-        OJ_TRY(measure_cover_area(worker, n, &by_slabs, whole, err));
+    if (has_area)
+        OJ_TRY(measure_cover_area(worker,
+                                  (kinds & OJ_PART_POLYGON) != 0 ? n : 0,
+                                  &by_slabs, whole, err));
     *area = by_slabs;
     if (is_area_alone && !isnan(*whole))
         return OJ_OK;

@@ -1582,6 +1582,7 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
  * and none is empty, since GEOS crashes for other collections:
  *
  *    row, feature --intersect, kind by kind--> polygons | lines
+ *    borders that polygons share are dropped: polygons cover areas only
  *    features with polygons --cut to the row's box, unite--> U
  *    area:   of the united polygons
  *    length: of the united lines (and of the row's lines within U), outside
@@ -1604,7 +1605,6 @@ struct geos_cover
     int64_t row;
     const int32_t *features; /* [n] */
     int64_t n;
-    int wants_length;
     struct geos_pieces polygons, lines; /* intersections of the row with the
                                            features */
     GEOSGeometry *covered;              /* union of `polygons`; NULL if there
@@ -1769,7 +1769,7 @@ static enum oj_geos_outcome add_common_polygons(struct geos_cover *cover)
                      : intersect_parts_of_two_kinds(pairs, a, OJ_PART_POLYGON,
                                                     b, OJ_PART_POLYGON);
         if (!add_pieces_by_kind(pairs->handle.geos, common, &cover->polygons,
-                                cover->wants_length ? &cover->lines : NULL))
+                                NULL))
             outcome = classify_geos_failure(pairs);
     }
     return outcome;
@@ -2019,7 +2019,8 @@ static enum oj_geos_outcome measure_covered_lines(struct geos_cover *cover,
 }
 
 /* Sets *area and *length to the cover of a single feature, which is its
- * intersection with the row. */
+ * intersection with the row: not for two features with polygons, whose
+ * intersection includes the borders that they share. */
 static enum oj_geos_outcome
 measure_intersection_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                              int64_t feature, double *area, double *length)
@@ -2043,22 +2044,22 @@ enum oj_geos_outcome oj_geos_pairs_measure_cover(struct oj_geos_pairs *pairs,
                                                  int64_t n, int wants_length,
                                                  double *area, double *length)
 {
-    struct geos_cover cover = {.pairs = pairs,
-                               .row = row,
-                               .features = features,
-                               .n = n,
-                               .wants_length = wants_length};
+    struct geos_cover cover = {
+        .pairs = pairs, .row = row, .features = features, .n = n};
+    const unsigned kinds = kinds_with_area_or_length(pairs->input.flat, row);
     enum oj_geos_outcome outcome;
     double unused;
     *area = *length = 0.0;
-    if (kinds_with_area_or_length(pairs->input.flat, row) == 0 || n == 0)
+    if (kinds == 0 || n == 0)
         return OJ_GEOS_YES;
-    if (n == 1)
-        return kinds_with_area_or_length(pairs->join_side.flat, features[0]) !=
-                       0
-                   ? measure_intersection_of_pair(pairs, row, features[0], area,
-                                                  length)
-                   : OJ_GEOS_YES;
+    if (n == 1 &&
+        kinds_with_area_or_length(pairs->join_side.flat, features[0]) == 0)
+        return OJ_GEOS_YES;
+    if (n == 1 &&
+        (kinds & kinds_with_area_or_length(pairs->join_side.flat, features[0]) &
+         OJ_PART_POLYGON) == 0)
+        return measure_intersection_of_pair(pairs, row, features[0], area,
+                                            length);
     outcome = add_common_polygons(&cover);
     if (outcome == OJ_GEOS_YES && wants_length)
         outcome = add_common_lines(&cover);

@@ -87,9 +87,10 @@ OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
 
 /** Measures the part of row that n features cover together, each location once:
  * *area of the polygons and, if wants_length, *length of the lines outside of
- * these polygons. For one feature these are measures of the intersection that
- * oj_geos_pairs_add_intersection() makes. For several, polygons are intersected
- * and then united, with GEOS's rounding; lines of the row are intersected with
+ * these polygons. For one feature, unless both have polygons, these are
+ * measures of the intersection that oj_geos_pairs_add_intersection() makes.
+ * Else polygons are intersected and then united, with GEOS's rounding, and
+ * borders that they share are left out; lines of the row are intersected with
  * the union of the polygons around it. Points cover nothing. The pieces of one
  * row are all in memory. The outputs are set if the result is OJ_GEOS_YES. */
 enum oj_geos_outcome oj_geos_pairs_measure_cover(struct oj_geos_pairs *pairs,
