@@ -170,3 +170,9 @@ void oj_sqlite_connection_guard(void *connection, struct oj_sqlite_guard *guard)
     sqlite.commit_hook(connection, refuse_commit_unless_allowed, guard);
     sqlite.rollback_hook(connection, note_rollback, guard);
 }
+
+void oj_sqlite_connection_release(void *connection)
+{
+    sqlite.commit_hook(connection, NULL, NULL);
+    sqlite.rollback_hook(connection, NULL, NULL);
+}
