@@ -219,8 +219,8 @@ static oj_status fill_missing_epoch(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Transforms a side into the CRS of -t_srs. A target that differs by its heights
- * alone transforms these. */
+/* Transforms a side into the CRS of -t_srs. A target that differs by its
+ * heights alone transforms these. */
 static oj_status transform_to_target_crs(struct oj_source *source,
                                          OGRSpatialReferenceH from,
                                          OGRSpatialReferenceH to,

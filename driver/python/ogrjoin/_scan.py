@@ -157,7 +157,7 @@ def _common_type(one: Any, other: Any) -> Any:
 def _unify_types(dataset: Any) -> tuple[Any, dict[str, str]]:
     """Returns (the schema of a Parquet dataset, whose columns have types that take the
     values of all files; column: error, for those that have none)."""
-    schema, errors = dataset.schema, {}
+    schema, errors = dataset.schema, dict[str, str]()
     if len(dataset.files) < 2:
         return schema, errors
     for fragment in dataset.get_fragments():

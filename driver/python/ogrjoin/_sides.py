@@ -303,14 +303,14 @@ def count_rows(side: Any) -> int:
     return len(side) if is_counted and hasattr(side, "__len__") else 0
 
 
-def _is_arrow(side: Any) -> bool:
+def has_arrow(side: Any) -> bool:
     return hasattr(side, "__arrow_c_stream__") or hasattr(side, "__arrow_c_array__")
 
 
 def is_iterator(side: Any) -> bool:
     """Returns True if side is an iterator or a list of several sides."""
     if isinstance(side, list):
-        return len(side) > 0 and all(_is_arrow(item) for item in side)
+        return len(side) > 0 and all(has_arrow(item) for item in side)
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
 
 
@@ -357,26 +357,31 @@ class sides_of:
             close()
 
 
-def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
+def is_geojson(side: Any) -> bool:
+    return hasattr(side, "__geo_interface__") or isinstance(side, dict)
+
+
+def of_geojson(side: Any, which: str) -> tuple[Any, list[dict[str, Any]]]:
+    """Returns (array of shapely, properties of each row) of an object with
+    __geo_interface__ or of a dict: a geometry, a feature or a collection of features.
+    which is left or right, for errors."""
     import shapely.geometry
 
-    def shape(geometry: Any) -> Any:
-        return shapely.geometry.shape(geometry) if geometry else None
-
     data = getattr(side, "__geo_interface__", side)
-    kind = data["type"]
-    if kind == "FeatureCollection":
-        shapes = [
-            shape(getattr(f, "__geo_interface__", f)["geometry"])
-            for f in data["features"]
-        ]
-    elif kind == "Feature":
-        shapes = [shape(data["geometry"])]
-    else:
-        shapes = [shape(data)]
-    array = np.empty(len(shapes), dtype=object)
-    array[:] = shapes
-    return _of_shapely(array, settings)
+    try:
+        kind = data["type"]
+        features = [{"geometry": data}]
+        if kind in ("Feature", "FeatureCollection"):
+            features = data["features"] if kind == "FeatureCollection" else [data]
+        features = [getattr(f, "__geo_interface__", f) for f in features]
+        array = np.empty(len(features), dtype=object)
+        array[:] = [g and shapely.geometry.shape(g) for g in (f["geometry"] for f in features)]
+        return array, [f.get("properties") or {} for f in features]
+    except (AttributeError, KeyError, TypeError, ValueError, shapely.errors.ShapelyError) as why:
+        raise InvalidError(
+            f"the {which} side: a {type(side).__name__} is no GeoJSON ({why!r}): give a "
+            "geometry, a feature or a collection of features"
+        ) from None
 
 
 def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
@@ -399,8 +404,8 @@ def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
         return _points(*side)
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.shape[1] == 2:
         return _points(side[:, 0], side[:, 1])
-    if hasattr(side, "__geo_interface__") or isinstance(side, dict):
-        return _of_geo_interface(side, settings)
+    if is_geojson(side):
+        return _of_shapely(of_geojson(side, which)[0], settings)
     if isinstance(side, (list, tuple)):
         array = np.empty(len(side), dtype=object)
         array[:] = side
