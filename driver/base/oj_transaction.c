@@ -107,8 +107,9 @@ static oj_status fail_commit(const char *name, const char *why,
                    why[0] != '\0' ? ": " : "", why);
 }
 
-/* Commits. Afterwards the output is complete, so errors that GDAL reports later
- * are ignored. */
+/* Commits. Afterwards the output is complete, and the guard is released: when
+ * GDAL closes a SpatiaLite file, it writes the statistics of its layers by
+ * statements of their own. */
 static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
                                 const char *name, struct oj_error *err)
 {
@@ -126,7 +127,10 @@ static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
     guard.may_commit = 0;
     if (result == OGRERR_NONE && !guard.is_undone &&
         !oj_sqlite_connection_in_transaction(connection))
+    {
+        oj_sqlite_connection_release(connection);
         return OJ_OK;
+    }
     return fail_commit(name, CPLGetLastErrorMsg(), err);
 }
 

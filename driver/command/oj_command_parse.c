@@ -871,6 +871,11 @@ static oj_status read_option(struct argument_reader *r, const char *word,
     const char *const *words = &r->argv[r->next];
     char hint[300];
     int row, n;
+    if (option == NULL && r->command->is_dataset && oj_option_is_of_gdal(word))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%.100s is an option of the program that opens the "
+                       "join, not of the join: write it before JOIN:",
+                       word);
     if (option == NULL)
     {
         oj_option_hint(word, hint, sizeof hint);

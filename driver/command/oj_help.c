@@ -339,6 +339,17 @@ static void print_man_heading(const char *group)
     printf("\n");
 }
 
+/* Lists the options that a join that is read as a dataset does not accept. */
+static void print_man_unread_options(void)
+{
+    const struct oj_option *option;
+    for (int i = 0; (option = oj_option_at(i)) != NULL; i++)
+    {
+        if (option->not_read != NULL)
+            printf("\\-%s,\n", option->name);
+    }
+}
+
 /* Prints lines until one begins with "@"; returns that line. */
 static char **print_lines_to_mark(char **line)
 {
@@ -386,6 +397,8 @@ int oj_help_print_man(const char *template)
             print_man_options(lines);
         else if (strcmp(mark, "examples") == 0)
             print_man_examples();
+        else if (strcmp(mark, "unread_options") == 0)
+            print_man_unread_options();
         else if (*mark == '-') /* an option that was already printed */
             while (*line != NULL && **line != '@')
                 line++;

@@ -575,6 +575,14 @@ int oj_option_count_words(const struct oj_option *option)
 
 /* ---- options of other tools ---------------------------------------------- */
 
+/* General options of GDAL's programs, which have two dashes. */
+#define OF_GDAL "debug|config|formats|optfile|version|devices"
+
+int oj_option_is_of_gdal(const char *word)
+{
+    return oj_words_find(OF_GDAL, word + 1 + (word[1] == '-')) >= 0;
+}
+
 /* Options of other tools, and what to write here instead. */
 static const struct
 {
@@ -600,8 +608,7 @@ static const struct
     {"o|out|output",
      "the destination is the first argument that is not an option"},
     {"verbose", "write --debug on"},
-    {"debug|config|formats|optfile|version|devices",
-     "write it with two dashes"},
+    {OF_GDAL, "write it with two dashes"},
     {"format", "write -f DRIVER, or --format DRIVER for a description"},
 };
 

@@ -115,6 +115,10 @@ int oj_option_is_of_pairs(const struct oj_option *option);
  *  OJ_OPTION_FLAG_OR_WORD, although one optional argument may follow. */
 int oj_option_count_words(const struct oj_option *option);
 
+/** Returns 1 if word, with its dashes, is a general option of GDAL's programs,
+ *  such as --config. */
+int oj_option_is_of_gdal(const char *word);
+
 /** Writes the advice that follows "unknown option WORD" in an error to text:
  *  the option with a similar name, the equivalent of an option of ogr2ogr or
  *  another tool, or a reference to --help. word has its dashes. The advice is

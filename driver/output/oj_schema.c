@@ -490,11 +490,9 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                                   const struct oj_crs *crs,
                                   struct oj_error *err)
 {
-    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
-                                   NULL};
     OGRSpatialReferenceH there = OGR_L_GetSpatialRef(at->layer);
     if (there == NULL || crs->output == NULL ||
-        OSRIsSameEx(there, crs->output, options))
+        oj_crs_is_one_plane(there, crs->output))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "-append: the layer '%s' is in the CRS %s, the new rows in "

@@ -1530,7 +1530,7 @@ static int run_rows_work(void *data, struct ogrjoin_error *err)
                              : code == ECANCELED ? OGRJOIN_ERR_CANCELLED
                              : code == ENOMEM    ? OGRJOIN_ERR_NOMEM
                              : code == EIO       ? OGRJOIN_ERR_IO
-                             : code == ENOTSUP   ? OGRJOIN_ERR_UNSUPPORTED
+                             : code == ENOSYS    ? OGRJOIN_ERR_UNSUPPORTED
                                                  : OGRJOIN_ERR_DATA;
     }
     if (w->out != NULL)

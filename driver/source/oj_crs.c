@@ -111,12 +111,10 @@ static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
            memcmp(of_a, of_b, sizeof of_a) != 0;
 }
 
-/* Returns 1 if -crs strict takes a and b for one plane. The library compares
- * their WKT, regardless of the order of axes and of heights. This function
- * compares what WKT lacks: the order of x and y in the data, epochs, and shifts
- * to WGS 84. */
-static int are_crs_strictly_equal(OGRSpatialReferenceH a,
-                                  OGRSpatialReferenceH b)
+/* The library compares the WKT of both, regardless of the order of axes and of
+ * heights. This function compares what WKT lacks: the order of x and y in the
+ * data, epochs, and shifts to WGS 84. */
+int oj_crs_is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const format[] = {"FORMAT=WKT2_2019", NULL};
     struct two_crs both = {a, b};
@@ -137,13 +135,12 @@ static int are_crs_strictly_equal(OGRSpatialReferenceH a,
     return status == OJ_OK ? equality == OJ_CRS_EQUAL : are_crs_equal(a, b);
 }
 
+/* Makes the transformation of a side into a CRS that differs from its own. */
 static oj_status make_transformation(struct oj_source *source,
                                      OGRSpatialReferenceH from,
                                      OGRSpatialReferenceH to,
                                      struct oj_error *err)
 {
-    if (are_crs_equal(from, to))
-        return OJ_OK;
     CPLErrorReset();
     source->transformation = OCTNewCoordinateTransformation(from, to);
     if (source->transformation == NULL)
@@ -189,10 +186,9 @@ static oj_status fill_missing_epoch(const struct oj_command *command,
                                     struct oj_source *join,
                                     struct oj_error *err)
 {
-    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
-                                   "IGNORE_COORDINATE_EPOCH=YES", NULL};
     const struct oj_source *has;
     struct oj_source *lacks;
+    OGRSpatialReferenceH completed;
     double epoch;
     if (input->srs == NULL || join->srs == NULL ||
         command->crs == OJ_CRS_IGNORE)
@@ -200,9 +196,17 @@ static oj_status fill_missing_epoch(const struct oj_command *command,
     has = OSRGetCoordinateEpoch(input->srs) > 0.0 ? input : join;
     lacks = has == input ? join : input;
     epoch = OSRGetCoordinateEpoch(has->srs);
-    if (!(epoch > 0.0) || OSRGetCoordinateEpoch(lacks->srs) > 0.0 ||
-        !OSRIsSameEx(input->srs, join->srs, options))
+    if (!(epoch > 0.0) || OSRGetCoordinateEpoch(lacks->srs) > 0.0)
         return OJ_OK;
+    completed = OSRClone(lacks->srs);
+    OSRSetCoordinateEpoch(completed, epoch);
+    if (!oj_crs_is_one_plane(has->srs, completed))
+    {
+        OSRRelease(completed);
+        return OJ_OK;
+    }
+    OSRRelease(lacks->srs);
+    lacks->srs = completed;
     if (command->crs == OJ_CRS_STRICT)
         return oj_fail(err, OJ_ERR_DATA,
                        "%s layer '%s' has no coordinate epoch, that of the %s "
@@ -212,8 +216,18 @@ static oj_status fill_missing_epoch(const struct oj_command *command,
     oj_warn("%s layer '%s' has no coordinate epoch; taken to be %.10g, that of "
             "the %s layer",
             lacks->role, lacks->name, epoch, has->role);
-    OSRSetCoordinateEpoch(lacks->srs, epoch);
     return OJ_OK;
+}
+
+/* Transforms a side into the CRS of -t_srs. A target that differs by its
+ * heights alone transforms these. */
+static oj_status transform_to_target_crs(struct oj_source *source,
+                                         OGRSpatialReferenceH from,
+                                         OGRSpatialReferenceH to,
+                                         struct oj_error *err)
+{
+    return are_crs_equal(from, to) ? OJ_OK
+                                   : make_transformation(source, from, to, err);
 }
 
 /* Transforms both sides into the CRS of -t_srs. The boxes of -window are given
@@ -232,15 +246,15 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
                        "into %s; name its CRS with -s_srs",
                        input->name, command->t_srs);
     if (!has_boxes && command->crs == OJ_CRS_STRICT &&
-        !are_crs_strictly_equal(input->srs, join->srs))
+        !oj_crs_is_one_plane(input->srs, join->srs))
         return oj_fail(err, OJ_ERR_DATA,
                        "the two layers have different CRS, and -crs strict "
                        "allows no reprojection of one of them alone: reproject "
                        "it first, or leave -crs strict out");
-    OJ_TRY(make_transformation(input, input->srs, crs->join, err));
+    OJ_TRY(transform_to_target_crs(input, input->srs, crs->join, err));
     if (has_boxes)
         return OJ_OK;
-    return make_transformation(
+    return transform_to_target_crs(
         join, command->crs == OJ_CRS_IGNORE ? input->srs : join->srs, crs->join,
         err);
 }
@@ -257,12 +271,10 @@ static oj_status transform_join_to_input_crs(const struct oj_command *command,
         return OJ_OK;
     crs->join = OSRClone(input->srs);
     if (command->n_windows > 0 || command->crs == OJ_CRS_IGNORE ||
-        join->srs == NULL)
+        join->srs == NULL || oj_crs_is_one_plane(input->srs, join->srs))
         return OJ_OK;
     if (command->crs == OJ_CRS_AUTO)
         return make_transformation(join, join->srs, crs->join, err);
-    if (are_crs_strictly_equal(input->srs, join->srs))
-        return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
                    "the layers have different CRS, input %s and join %s, and "
                    "-crs strict forbids to reproject: bring one into the CRS "

@@ -30,6 +30,11 @@ OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_relation *relation,
                                     struct oj_error *err);
 
+/** Returns 1 if x and y mean one place in both CRS: they differ at most by the
+ *  order of axes and by heights. Coordinates that are equal in x and y are then
+ *  taken as they are, and heights with them. */
+int oj_crs_is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b);
+
 /** Sets *scale to the factor that converts a distance in this unit to the unit
  *  of the join. OJ_ERR_ARG if the unit has no fixed length in the CRS of the
  *  join. option (without dash) and written (its value as the user wrote it) are

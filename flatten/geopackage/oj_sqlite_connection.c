@@ -171,3 +171,9 @@ void oj_sqlite_connection_guard_commits(void *connection,
     sqlite.commit_hook(connection, refuse_commit_unless_allowed, guard);
     sqlite.rollback_hook(connection, note_rollback, guard);
 }
+
+void oj_sqlite_connection_release(void *connection)
+{
+    sqlite.commit_hook(connection, NULL, NULL);
+    sqlite.rollback_hook(connection, NULL, NULL);
+}

@@ -40,7 +40,7 @@ OJ_MUST_USE oj_status oj_sqlite_connection_begin_reading(void *connection,
                                                          struct oj_error *err);
 void oj_sqlite_connection_end_reading(void *connection);
 
-/** What a guarded connection may do. It stays guarded until it is closed. */
+/** What a guarded connection may do. */
 struct oj_sqlite_guard
 {
     int may_commit; /**< set by the owner; 0: commits are refused */
@@ -51,8 +51,12 @@ struct oj_sqlite_guard
 
 /** Guards a connection: it refuses every commit, of a transaction or of a
  *  single statement, unless guard->may_commit is set and GDAL's last error on
- *  the thread is not a failure. guard must outlive the connection. */
+ *  the thread is not a failure. guard must outlive the connection, or its
+ *  release. */
 void oj_sqlite_connection_guard_commits(void *connection,
                                         struct oj_sqlite_guard *guard);
+
+/** Removes the guard: the connection then commits as any other. */
+void oj_sqlite_connection_release(void *connection);
 
 #endif

@@ -3,6 +3,7 @@
 #include "../read/oj_ogr_errors.h"
 #include "oj_row_lane.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -91,19 +92,39 @@ static int is_geometry_finite(OGRGeometryH geometry)
            isfinite(box.MaxY);
 }
 
+/* A Shapefile has polygons of one and of several parts in one layer, formats
+ * that store one type in a layer refuse these. */
 static oj_status fail_row(const struct oj_layer_writer *writer, int64_t fid,
                           const char *side, const char *text,
                           struct oj_error *err)
 {
+    const int is_mismatch = strstr(text, "Mismatched geometry type") != NULL;
     return oj_fail(err, OJ_ERR_IO,
                    "the row of %s feature %lld cannot be written to layer %s: "
-                   "%s",
-                   side, (long long)fid, OGR_L_GetName(writer->layer), text);
+                   "%.800s%s",
+                   side, (long long)fid, OGR_L_GetName(writer->layer), text,
+                   is_mismatch ? "; if some have one part and others several, "
+                                 "-nlt PROMOTE_TO_MULTI writes one type"
+                               : "");
+}
+
+/* Returns GDAL's reason for which the feature was not created; some drivers
+ * give none where a write has failed, so that errno has it. */
+static const char *reason_of_failure(const struct oj_layer_writer *writer,
+                                     int number)
+{
+    const int is_of_write = number == ENOSPC || number == EDQUOT ||
+                            number == EIO || number == EFBIG || number == EPIPE;
+    return writer->errors.n_failures == 0 && is_of_write
+               ? strerror(number)
+               : oj_ogr_errors_text(&writer->errors);
 }
 
 static oj_status create_row(struct oj_layer_writer *writer,
                             struct oj_error *err)
 {
+    int number;
+    OGRErr created;
     struct oj_write_counts *counts = &writer->counts;
     const char *side;
     int64_t fid = oj_row_cursor_source_fid(writer->cursor, &side);
@@ -117,9 +138,11 @@ static oj_status create_row(struct oj_layer_writer *writer,
         counts->infinite_side = side;
         counts->infinite_fid = fid;
     }
-    if (OGR_L_CreateFeature(writer->layer, writer->feature) != OGRERR_NONE ||
-        writer->errors.n_failures > 0)
-        return fail_row(writer, fid, side, oj_ogr_errors_text(&writer->errors),
+    errno = 0;
+    created = OGR_L_CreateFeature(writer->layer, writer->feature);
+    number = errno;
+    if (created != OGRERR_NONE || writer->errors.n_failures > 0)
+        return fail_row(writer, fid, side, reason_of_failure(writer, number),
                         err);
     counts->n_rows++;
     return OJ_OK;

@@ -176,6 +176,15 @@ def check_drivers_that_cannot():
     fails("o.shp", "mixed.gpkg", w[1])
     join("-nlt", "PROMOTE_TO_MULTI", "o.shp", "mixed.gpkg", w[1])
     same(len(Layer("o.shp").rows), 2)
+    # A layer of a Shapefile has polygons of one and of several parts.
+    part = "((0 0,1 0,1 1,0 0))"
+    make("parts.shp", [(f"POLYGON {part}", {"name": "a"}),
+                       (f"MULTIPOLYGON ({part},((5 5,6 5,6 6,5 5)))", {"name": "b"})], kind=ogr.wkbPolygon)
+    words = ("o.fgb", "parts.shp", w[1])
+    for env in ({}, {"OGRJOIN_LANES": "NO"}):
+        fails(*words, message="-nlt PROMOTE_TO_MULTI", env=env)
+    join("-nlt", "PROMOTE_TO_MULTI", *words)
+    same(len(Layer("o.fgb").rows), 2)
 
 
 def full_disk(size, run_there):

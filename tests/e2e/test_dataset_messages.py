@@ -1,6 +1,8 @@
 """Messages of a join as a dataset: errors in the middle of reading, warnings, and
 descriptions of its sources.  Nothing is printed on stdout or stderr."""
 
+import re
+
 from dataset import *
 
 try:
@@ -29,6 +31,30 @@ def check_warnings_about_the_sides():
                 pass
             same(len([t for kind, t in messages.all if kind == gdal.CE_Warning and message in t]), 1, f"{message}: {messages.all}")
             layer = dataset = None
+
+
+def check_options_without_meaning():
+    """The options that the man page lists are errors, and no others are for this reason."""
+    template = os.path.join(HERE, "..", "..", "driver", "ogrjoin.1.in")
+    page = run("--man", template).out
+    listed = re.search(r"are an error:\n(.*?);", page, re.S).group(1).replace("\\-", "-")
+    listed = set(re.findall(r"-\w+", listed))
+    true({"-write_spec", "-events", "-flush", "-validate_report", "-nlt"} <= listed, str(listed))
+    options = set(re.findall(r"^\\fB\\-(\w+)\\fR", page, re.M))
+    true(len(options) > 100, str(options))
+    for option in sorted(options):
+        with Messages() as messages:
+            gdal.OpenEx(f"JOIN:-{option} a.gpkg b.gpkg", gdal.OF_VECTOR)
+        is_refused = "has no meaning for a join that is read as a dataset" in str(messages.errors)
+        same(is_refused, f"-{option}" in listed - {"-nlt"}, f"-{option}: {messages.all}")
+
+
+def check_options_of_gdal():
+    for word in ("--config", "--debug", "-config", "--formats"):
+        with Messages() as messages:
+            gdal.OpenEx(f"JOIN:{word} A B a.gpkg b.gpkg", gdal.OF_VECTOR)
+        text = str(messages.errors)
+        true(f"{word} is an option of the program" in text and "before JOIN:" in text, text)
 
 
 # --- errors in the middle ------------------------------------------------------------

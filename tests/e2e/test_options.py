@@ -175,9 +175,36 @@ def check_crs_modes():
     fails("-s_srs", "nonsense", "x.gpkg", "utm.gpkg", "utm.gpkg", message="nonsense")
 
 
-def point_at_epoch(name, epoch):
+def check_heights_make_no_other_crs():
+    """A compound CRS and its horizontal part are one CRS for -crs and -append: coordinates
+    stay as they are, heights included."""
+    shape = "POINT Z (400000.1 5800000.2 30.5)"
+    for name, srs in (("flat.gpkg", "EPSG:25833"), ("high.gpkg", "EPSG:25833+5783")):
+        make(name, [(shape, {"name": name})], srs=srs)
+    for mode in ("auto", "strict"):
+        for sides in (("flat.gpkg", "high.gpkg"), ("high.gpkg", "flat.gpkg")):
+            r = succeeds("-crs", mode, "-op", "equals", "-overwrite", "e.gpkg", *sides)
+            true("reprojected" not in r.err, str(r))
+            got = Layer("e.gpkg")
+            same(got.column("join_fid"), [1])
+            same([s.ExportToIsoWkt() for s in got.shapes()], [shape])
+    join("rows.gpkg", "flat.gpkg", twin("flat.gpkg"), "-nln", "rows")
+    join("-append", "rows.gpkg", "high.gpkg", "flat.gpkg", "-nln", "rows")
+    same([s.ExportToIsoWkt() for s in Layer("rows.gpkg").shapes()], [shape] * 2)
+    # Nor does the order of axes make another CRS.
+    make("wgs.gpkg", [("POINT (10 60)", {"name": "w"})], srs="EPSG:4326")
+    r = join("-join_srs", "OGC:CRS84", "-max_distance", "1deg", "w.gpkg", "wgs.gpkg", twin("wgs.gpkg"))
+    true("reprojected" not in r.err, str(r))
+    # A missing epoch is taken from a layer in the compound CRS, too.
+    point_at_epoch("epoch.gpkg", 2010.5)
+    point_at_epoch("tall.gpkg", 0, "EPSG:9000+3855")
+    r = join("-max_distance", "1deg", "t.gpkg", "epoch.gpkg", "tall.gpkg")
+    true("taken to be 2010.5" in r.err and "reprojected" not in r.err, str(r))
+
+
+def point_at_epoch(name, epoch, words="EPSG:9000"):
     """Writes a layer of one point whose CRS has this coordinate epoch; 0: it has none."""
-    srs = crs("EPSG:9000")
+    srs = crs(words)
     srs.SetCoordinateEpoch(epoch)
     dataset = ogr.GetDriverByName("GPKG").CreateDataSource(name)
     layer = dataset.CreateLayer("points", srs, ogr.wkbPoint)

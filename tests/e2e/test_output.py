@@ -1,5 +1,7 @@
 """Destinations: names that clash, new and existing datasets."""
 
+import sqlite3
+
 from e2e import *
 
 
@@ -150,6 +152,37 @@ def check_update():
     same(len(Layer("d.gpkg").layers), 2)
     one("d.fgb")
     fails("-update", "d.fgb", "p.gpkg", twin("p.gpkg"), message="FlatGeobuf")
+
+
+def check_statistics_of_spatialite():
+    """SpatiaLite's row counts and extents are written when the file is closed, after the
+    commit."""
+    def counts():
+        dataset = sqlite3.connect("s.sqlite")
+        rows = dataset.execute(
+            "SELECT f_table_name, row_count, extent_min_x, extent_max_y "
+            "FROM geometry_columns_statistics"
+        ).fetchall()
+        dataset.close()
+        return {name: values for name, *values in rows}
+
+    one("p.gpkg", at="3 4")
+    one("q.gpkg", {"name": "q"}, at="1 9")
+    try:
+        one("s.sqlite", layer="first", dsco=["SPATIALITE=YES"])
+    except RuntimeError as error:
+        raise Skip(f"SpatiaLite: {error}") from None
+    first = counts()["first"]
+    runs = (
+        (("-update", "s.sqlite", "p.gpkg", twin("p.gpkg"), "-nln", "rows"), [1, 3, 4]),
+        (("-append", "s.sqlite", "q.gpkg", twin("p.gpkg"), "-nln", "rows"), [2, 1, 9]),
+        (("-in_place", "s.sqlite", "p.gpkg", "-input_layer", "rows",
+          "-prefix", "x_", "-name_fid", "x_fid", "-name_distance", "x_distance"), [2, 1, 9]),
+    )
+    for words, expected in runs:
+        r = join(*words)
+        true("closing" not in r.err, str(r))
+        same(counts(), {"first": first, "rows": expected}, str(r))
 
 
 def check_append():

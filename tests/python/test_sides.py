@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -1034,3 +1035,126 @@ def test_folders_of_keys(tmp_path):
     other.mkdir(parents=True)
     gpd.GeoDataFrame({"id": [1]}, geometry=[Point(1, 1)], crs=2263).to_parquet(other / "a.parquet")
     assert ogrjoin.join(tmp_path / "other", lots).read_all()["id"].to_pylist() == [1]
+
+
+# --- folders whose files differ in types ---------------------------------------------
+
+
+def folder_of(path, *columns, name="a"):
+    """Writes files of one point with a column of this name; returns the folder."""
+    path.mkdir()
+    wkb = pa.array([shapely.to_wkb(Point(1, 1))])
+    for i, column in enumerate(columns):
+        pq.write_table(pa.table({"geometry": wkb, name: column}), path / f"{i}.parquet")
+    return str(path)
+
+
+NULLS = pa.array([None])
+TYPES = [
+    ((NULLS, pa.array(["x"])), pa.string()),
+    ((NULLS, pa.array(["x"], pa.large_string()), NULLS), pa.large_string()),
+    ((pa.array([1], pa.int32()), pa.array([2**40])), pa.int64()),
+    ((pa.array([2**40]), pa.array([1], pa.int32())), pa.int64()),
+    ((pa.array([1], pa.int32()), pa.array([0.5])), pa.float64()),
+    ((pa.array(["x"]), pa.array(["y"]).dictionary_encode()), pa.string()),
+    ((pa.array(["x"]).dictionary_encode(), NULLS, pa.array(["y"])), pa.string()),
+    ((pa.array(["x"]), pa.array([7])), pa.string()),
+    ((NULLS, pa.array([[1]]), pa.array([[0.5]])), pa.list_(pa.float64())),
+]
+
+
+@pytest.mark.parametrize("i", range(len(TYPES)))
+def test_types_of_all_files_of_a_folder(tmp_path, i):
+    columns, kind = TYPES[i]
+    path = folder_of(tmp_path / "f", *columns)
+    right = [Point(1, 1)]
+    got = ogrjoin.join(path, right).read_all().column("a")
+    assert got.type.equals(kind)
+    expected = [value for column in columns for value in column.to_pylist()]
+    texts = pa.types.is_string(kind)
+    assert got.to_pylist() == [str(v) if texts and v is not None else v for v in expected]
+    assert len(ogrjoin.pairs(ogrjoin.scan(path), right)) == len(columns)
+
+
+def test_files_of_a_folder_without_a_common_type(tmp_path):
+    path = folder_of(tmp_path / "f", pa.array([1]), pa.array(["x"]), name="size")
+    with pytest.raises(ogrjoin.InputError, match=r"^column 'size' has the type string in .*1\.parquet, and int64 "):
+        ogrjoin.join(path, [Point(1, 1)]).read_all()
+    # a column that is not read may be of any type
+    only = {"left_select": "geometry", "left_column": "geometry"}
+    rows = ogrjoin.join(path, [Point(1, 1)], **only).read_all()
+    assert rows.num_rows == 2
+
+
+def test_value_that_the_common_type_lacks(tmp_path):
+    path = folder_of(tmp_path / "f", pa.array([0.5]), pa.array([2**53 + 1]))
+    for sides in ((path, [Point(1, 1)]), ([Point(1, 1)], path)):
+        with pytest.raises(ogrjoin.InputError, match=r"1\.parquet: values of column 'a' cannot become double") as e:
+            ogrjoin.join(*sides).read_all()
+        assert "Traceback" not in str(e.value) and "\n" not in str(e.value)
+
+
+def test_file_of_a_folder_that_is_no_parquet(tmp_path):
+    path = folder_of(tmp_path / "f", pa.array([1]))
+    (tmp_path / "f" / "z.parquet").write_text("nothing")
+    for read in (ogrjoin.scan, lambda p: ogrjoin.join(p, [Point(1, 1)])):
+        with pytest.raises(ogrjoin.InputError, match=r"z\.parquet cannot be read as Parquet: [^\n]*$"):
+            read(path)
+
+
+# --- GeoJSON and arrays ---------------------------------------------------------------
+
+
+class Shape:
+    def __init__(self, data):
+        self.__geo_interface__ = data
+
+
+POINT = {"type": "Point", "coordinates": [1, 1]}
+FEATURE = {"type": "Feature", "properties": {"a": 1}, "geometry": POINT}
+OTHER = {"type": "Feature", "properties": {"b": "x"}, "geometry": None}
+FEATURES = {"type": "FeatureCollection", "features": [FEATURE, OTHER]}
+
+
+@pytest.mark.parametrize("side, properties", [
+    (POINT, [{}]), (Shape(POINT), [{}]), (Point(1, 1), [{}]), (FEATURE, [{"a": 1}]),
+    (Shape(FEATURES), [{"a": 1, "b": None}, {"a": None, "b": "x"}]),
+    ({**FEATURES, "features": [Shape(FEATURE)]}, [{"a": 1}]),
+    (pa.array([shapely.to_wkb(Point(1, 1))]), [{}]),
+    (pa.chunked_array([[shapely.to_wkb(Point(1, 1))], [None]]), [{}, {}]),
+])  # fmt: skip
+def test_sides_that_are_geojson_or_an_array(side, properties):
+    assert list(ogrjoin.pairs(side, ZONES.geometry.to_numpy()).left) == [0]
+    rows = ogrjoin.join(side, ZONES, right_crs="EPSG:4326").read_all()
+    assert rows.select(properties[0].keys()).to_pylist() == properties
+    assert rows["z"].to_pylist() == ["a", None][: len(properties)]
+    right = ogrjoin.join(PLACES, side).read_all().select(["id", *properties[0]]).to_pylist()
+    assert right == [
+        {"id": i, **(properties[0] if i == 1 else dict.fromkeys(properties[0]))} for i in range(1, 5)
+    ]
+
+
+@pytest.mark.parametrize("side", [{}, {"type": "Nothing"}, {"type": "Feature"}, {"x": [1]}])
+def test_dict_that_is_no_geojson(side):
+    for join in (ogrjoin.pairs, ogrjoin.join):
+        with pytest.raises(ogrjoin.InvalidError, match="^the left side: a dict is no GeoJSON"):
+            join(side, ZONES)
+
+
+# --- curves -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [8, 1008, 3008])
+def test_curves_are_one_error(kind):
+    """A circular string as WKB raises one exception in every function, on either side."""
+    ordinates = {8: 2, 1008: 3, 3008: 4}[kind]
+    arc = struct.pack(f"<BII{3 * ordinates}d", 1, kind, 3, *range(3 * ordinates))
+    curves = pa.table({"geometry": pa.array([shapely.to_wkb(Point(1, 1)), arc])})
+    points = pa.table({"geometry": curves["geometry"].slice(0, 1)})
+    for use in (
+        lambda left, right: ogrjoin.join(left, right).read_all(), ogrjoin.pairs,
+        lambda left, right: ogrjoin.join(left, right, how="full").to_pandas(),
+    ):  # fmt: skip
+        for which, sides in (("left", (curves, points)), ("right", (points, curves))):
+            with pytest.raises(ogrjoin.UnsupportedError, match=f"^{which} side: row 1: geometry type .*curve"):
+                use(*sides)

@@ -312,8 +312,9 @@ static oj_status check_given_names_are_used(const struct pair_columns *p,
             return oj_fail(
                 err, OJ_ERR_ARG,
                 "%s%s has no effect, because no aggregate uses '%s': write for "
-                "example \"mean(%s)\", or leave the option out",
-                p->words->dash, column->option, column->name, column->name);
+                "example \"%s(%s)\", or leave the option out",
+                p->words->dash, column->option, column->name,
+                column->kind == OJ_FIELD_TEXT ? "mode" : "mean", column->name);
     }
     return OJ_OK;
 }

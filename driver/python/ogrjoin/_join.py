@@ -126,7 +126,8 @@ def join(
 
     left, right   Arrow tables and streams (of pyarrow, Polars, DuckDB ...),
                   GeoDataFrames, paths of files (left_layer, right_layer: the
-                  layer, if a file has several), geometries of shapely, (x, y)
+                  layer, if a file has several), geometries of shapely, arrays of
+                  WKB, GeoJSON (a dict, or an object with __geo_interface__), (x, y)
     how           left, inner; semi, anti: the columns of left only; right, full:
                   as inner or left, followed by the rows of right without a
                   match, with their geometry

@@ -96,6 +96,15 @@ def _are_of_two_crs(column: dict[str, Any], other: dict[str, Any]) -> bool:
     return None not in (one, two) and one != two and _crs.compare(str(one), str(two)) == 0
 
 
+def _schema_of(fragment: Any) -> Any:
+    """Returns the schema of a file of a dataset."""
+    try:
+        return fragment.physical_schema
+    except (OSError, pa.ArrowException) as why:
+        text = str(why).partition("\n")[0]
+        raise InputError(f"{fragment.path} cannot be read as Parquet: {text}") from None
+
+
 def check_files(dataset: Any) -> None:
     """Raises an error if a file of a Parquet dataset has its geometries in another
     column, encoding or CRS than the first one, whose metadata are those of the dataset.
@@ -106,9 +115,9 @@ def check_files(dataset: Any) -> None:
     primary = json.loads(dataset.schema.metadata[b"geo"]).get("primary_column")
     first = dataset.files[0]
     for fragment in dataset.get_fragments():
+        schema = _schema_of(fragment)
         if fragment.metadata.num_rows == 0:
             continue
-        schema = fragment.physical_schema
         if primary not in schema.names:
             raise InputError(
                 f"{fragment.path} has no column {primary!r}, which has the geometries of {first}: "
@@ -127,6 +136,45 @@ def check_files(dataset: Any) -> None:
                     f"column {name!r} has another CRS in {fragment.path} than in {first}: "
                     "reproject the file, or join the files one by one"
                 )
+
+
+def _common_type(one: Any, other: Any) -> Any:
+    """Returns the type that takes the values of both types, or None."""
+    one, other = (k.value_type if pa.types.is_dictionary(k) else k for k in (one, other))
+    if pa.types.is_string(one) or pa.types.is_large_string(one):
+        is_plain = pa.types.is_primitive(other) or pa.types.is_string(other)
+        if is_plain and not pa.types.is_null(other):
+            return one
+    if pa.types.is_timestamp(one) and one.tz is None and pa.types.is_date32(other):
+        return one
+    schemas = [pa.schema([("x", kind)]) for kind in (one, other)]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        return None
+
+
+def _unify_types(dataset: Any) -> tuple[Any, dict[str, str]]:
+    """Returns (the schema of a Parquet dataset, whose columns have types that take the
+    values of all files; column: error, for those that have none)."""
+    schema, errors = dataset.schema, dict[str, str]()
+    if len(dataset.files) < 2:
+        return schema, errors
+    for fragment in dataset.get_fragments():
+        for other in _schema_of(fragment):
+            i = schema.get_field_index(other.name)
+            if i < 0 or schema.field(i).type.equals(other.type):
+                continue
+            kind = _common_type(schema.field(i).type, other.type)
+            if kind is not None:
+                schema = schema.set(i, schema.field(i).with_type(kind))
+            elif other.name not in errors:
+                errors[other.name] = (
+                    f"column {other.name!r} has the type {other.type} in {fragment.path}, and "
+                    f"{schema.field(i).type} in files before it: write all files of a folder "
+                    "with one type"
+                )
+    return schema, errors
 
 
 _CSV = (".csv", ".tsv", ".psv")
@@ -205,14 +253,22 @@ def _open_parquet(path: str) -> Any:
 _BATCH_ROWS = 1 << 16
 
 
-def _column_of(batch: Any, field: Any, keys: dict[str, Any]) -> Any:
+def _column_of(batch: Any, field: Any, keys: dict[str, Any], path: str) -> Any:
     """Returns a column of a batch in the type of the field; a column that its file lacks
-    has the value in keys, or NULLs."""
+    has the value in keys, or NULLs.  path: the file, for errors."""
     i = batch.schema.get_field_index(field.name)
     if i < 0:
         return pa.repeat(pa.scalar(keys.get(field.name), field.type), len(batch))
     column = batch.column(i)
-    return column if column.type.equals(field.type) else column.cast(field.type)
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(batch), field.type)
+    try:
+        return column if column.type.equals(field.type) else column.cast(field.type)
+    except pa.ArrowException as why:
+        raise InputError(
+            f"{path}: values of column {field.name!r} cannot become {field.type}, the type "
+            f"that other files of the folder have: {why}"
+        ) from None
 
 
 class Scan:
@@ -223,12 +279,14 @@ class Scan:
     ) -> None:
         self._dataset: Any = None
         self._table: Any = None
+        self._errors: dict[str, str] = {}  # column without a common type: error
         self._path = path
         if os.path.isdir(path) or path.endswith((".parquet", ".geoparquet", ".pq")):
             if layer is not None:
                 raise InvalidError(f"{path} is Parquet, which has no layers: leave {option}= out")
             self._dataset = _open_parquet(path)
-            self.schema, self.geometry = mark_geometries(self._dataset.schema)
+            schema, self._errors = _unify_types(self._dataset)
+            self.schema, self.geometry = mark_geometries(schema)
             return
         description, table = _read_layer(path, layer, option)
         self.geometry = description["geometry_name"] or "wkb_geometry"
@@ -271,13 +329,18 @@ class Scan:
                 inside = set(file.schema_arrow.names)
                 names = [name for name in self.schema.names if name in inside]
                 for batch in file.iter_batches(_BATCH_ROWS, columns=names):
-                    columns = [_column_of(batch, field, keys) for field in self.schema]
+                    columns = [
+                        _column_of(batch, field, keys, fragment.path) for field in self.schema
+                    ]
                     yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def reader(self) -> Any:
         """Returns a pyarrow.RecordBatchReader that starts at the first row."""
         if self._table is not None:
             return self._table.to_reader()
+        for name in self.schema.names:
+            if name in self._errors:
+                raise InputError(self._errors[name])
         return pa.RecordBatchReader.from_batches(self.schema, self._batches())
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

@@ -309,8 +309,7 @@ def may_have_srid(side: Any) -> bool:
     """Returns True if side is read from columns of Arrow, which may be extended WKB."""
     if is_geodataframe(side) or shapely_array(side) is not None:
         return False
-    is_read = hasattr(side, "to_reader") or (hasattr(side, "scanner") and hasattr(side, "schema"))
-    return is_read or _is_arrow(side) or is_iterator(side)
+    return has_arrow(side) or is_iterator(side)
 
 
 def count_rows(side: Any) -> int:
@@ -369,7 +368,8 @@ def own(side: Any) -> Any:
     return side.copy() if isinstance(side, (np.ndarray, list, dict)) else side
 
 
-def _is_arrow(side: Any) -> bool:
+def has_arrow(side: Any) -> bool:
+    """Returns True for a side that gives Arrow data: a table, a reader, a dataset."""
     names = ("__arrow_c_stream__", "__arrow_c_array__", "scanner", "to_reader")
     return any(hasattr(side, name) for name in names)
 
@@ -377,7 +377,7 @@ def _is_arrow(side: Any) -> bool:
 def is_iterator(side: Any) -> bool:
     """Returns True if side is an iterator or a list of several sides."""
     if isinstance(side, list):
-        return len(side) > 0 and all(_is_arrow(item) for item in side)
+        return len(side) > 0 and all(has_arrow(item) for item in side)
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
 
 
@@ -477,26 +477,31 @@ class sides_of:
             close()
 
 
-def _layer_of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
+def is_geojson(side: Any) -> bool:
+    return hasattr(side, "__geo_interface__") or isinstance(side, dict)
+
+
+def of_geojson(side: Any, which: str) -> tuple[Any, list[dict[str, Any]]]:
+    """Returns (array of shapely, properties of each row) of an object with
+    __geo_interface__ or of a dict: a geometry, a feature or a collection of features.
+    which is left or right, for errors."""
     import shapely.geometry
 
-    def shape(geometry: Any) -> Any:
-        return shapely.geometry.shape(geometry) if geometry else None
-
     data = getattr(side, "__geo_interface__", side)
-    kind = data["type"]
-    if kind == "FeatureCollection":
-        shapes = [
-            shape(getattr(f, "__geo_interface__", f)["geometry"])
-            for f in data["features"]
-        ]
-    elif kind == "Feature":
-        shapes = [shape(data["geometry"])]
-    else:
-        shapes = [shape(data)]
-    array = np.empty(len(shapes), dtype=object)
-    array[:] = shapes
-    return _layer_of_shapely(array, settings)
+    try:
+        kind = data["type"]
+        features = [{"geometry": data}]
+        if kind in ("Feature", "FeatureCollection"):
+            features = data["features"] if kind == "FeatureCollection" else [data]
+        features = [getattr(f, "__geo_interface__", f) for f in features]
+        array = np.empty(len(features), dtype=object)
+        array[:] = [g and shapely.geometry.shape(g) for g in (f["geometry"] for f in features)]
+        return array, [f.get("properties") or {} for f in features]
+    except (AttributeError, KeyError, TypeError, ValueError, shapely.errors.ShapelyError) as why:
+        raise InvalidError(
+            f"the {which} side: a {type(side).__name__} is no GeoJSON ({why!r}): give a "
+            "geometry, a feature or a collection of features"
+        ) from None
 
 
 def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
@@ -522,8 +527,8 @@ def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
         return _layer_of_points(*side)
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.shape[1] == 2:
         return _layer_of_points(side[:, 0], side[:, 1])
-    if hasattr(side, "__geo_interface__") or isinstance(side, dict):
-        return _layer_of_geo_interface(side, settings)
+    if is_geojson(side):
+        return _layer_of_shapely(of_geojson(side, which)[0], settings)
     if isinstance(side, (list, tuple)):
         array = np.empty(len(side), dtype=object)
         array[:] = side

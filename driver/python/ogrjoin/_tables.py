@@ -34,6 +34,35 @@ def _table_of_shapes(array: Any, crs: str | None, which: str) -> Any:
     return pa.table([column], schema=pa.schema([field]))
 
 
+def _table_of_features(side: Any, which: str) -> Any:
+    """Makes a table of GeoJSON: the properties of its features, and their geometries."""
+    shapes, properties = _sides.of_geojson(side, which)
+    table = _table_of_shapes(shapes, None, which)
+    for i, name in enumerate(dict.fromkeys(name for row in properties for name in row)):
+        try:
+            column = pa.array([row.get(name) for row in properties])
+        except pa.ArrowException as why:
+            raise InvalidError(
+                f"the {which} side: the property {name!r} has values of several types: {why}"
+            ) from None
+        table = table.add_column(i, name, column)
+    return table
+
+
+def _table_of_array(side: Any) -> Any:
+    """Makes a table of one column of an Arrow array of geometries, and of one of structs
+    the table that it is.  Returns any other side unchanged."""
+    if isinstance(side, pa.ChunkedArray):
+        return pa.table({"geometry": side})
+    if hasattr(side, "__arrow_c_stream__") or not hasattr(side, "__arrow_c_array__"):
+        return side
+    array = pa.array(side)
+    if pa.types.is_struct(array.type):
+        return pa.table(pa.RecordBatch.from_struct_array(array))
+    metadata = pa.field(side).metadata if hasattr(side, "__arrow_c_schema__") else None
+    return pa.table([array], schema=pa.schema([pa.field("geometry", array.type, metadata=metadata)]))
+
+
 def _shapes_of(table: Any) -> Any:
     """Returns the only column of a table as an array of shapely geometries."""
     import shapely
@@ -201,6 +230,10 @@ class TableSide:
             shapes = np.empty(len(side), dtype=object)
             shapes[:] = side
             side = _table_of_shapes(shapes, None, which)
+        elif _sides.is_geojson(side) and not _sides.has_arrow(side):
+            side = _table_of_features(side, which)
+        else:
+            side = _table_of_array(side)
         if hasattr(side, "scanner") and hasattr(side, "schema"):
             side = side.scanner()
         if not hasattr(side, "__arrow_c_stream__") and hasattr(side, "to_reader"):

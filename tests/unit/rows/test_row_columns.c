@@ -316,6 +316,27 @@ TEST(truth_aggregates_that_are_refused)
     }
 }
 
+/* The aggregate that the message proposes takes the type of the column. */
+TEST(truth_unused_name_of_texts)
+{
+    struct oj_relation meets = relation_of(OJ_OP_INTERSECTS, 1);
+    struct oj_row_column_words words = words_of(&meets);
+    struct oj_aggregate_words bound = {0};
+    unsigned char want[OJ_N_PAIR_VALUES] = {0};
+    const char *hidden = NULL;
+    words.named[OJ_PAIR_MATRIX - OJ_FIRST_NAMED_PAIR_VALUE] = "mx";
+    ck_assert_int_eq(bind_text(&words, "count", &bound, want, &hidden),
+                     OJ_ERR_ARG);
+    ck_assert_str_eq(
+        error.message,
+        "-matrix_field has no effect, because no aggregate uses "
+        "'mx': write for example \"mode(mx)\", or leave the option "
+        "out");
+    ck_assert_int_eq(bind_text(&words, "mode(mx)", &bound, want, &hidden),
+                     OJ_OK);
+    oj_aggregate_words_free(&bound);
+}
+
 TEST(truth_given_name_of_pairs)
 {
     struct oj_relation near = relation_of(OJ_OP_NEAREST, 1);
