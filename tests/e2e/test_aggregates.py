@@ -583,6 +583,18 @@ def check_covered_percent_of_invalid_rows():
 
 
 @once
+def check_covered_percent_of_a_row_without_shoelace_area():
+    """A polygon whose shoelace area is 0 has an area, with pairs of points, lines or polygons, and
+    without pairs."""
+    make("zones.gpkg", [("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))", {})])
+    for part, wanted in (("POINT (0.1 1)", 0.0), ("LINESTRING (0.1 1, 0.2 1)", 0.0), (box(0, 0, 1, 1), 25.0),
+                         ("POINT (9 9)", 0.0)):
+        make("parts.gpkg", [(part, {})])
+        aggregate("-overwrite", "-agg", "covered_percent", "out.gpkg", "zones.gpkg", "parts.gpkg", op="intersects")
+        same(Layer("out.gpkg").column("covered_percent"), [wanted], part)
+
+
+@once
 def check_covered_area_beside_lengths():
     """The covered area is measured by even-odd also where lengths are asked for, which GEOS measures:
     the second ring encloses a part of the zone, though it is outside of the first one."""

@@ -662,12 +662,14 @@ int oj_arrow_digits(const struct ArrowSchema *schema)
 }
 
 /* Finds the elements of a list, from *first to *end - 1 of the array's child.
- */
+ * Checks the offsets of this row alone: those of all rows would take quadratic
+ * time, since each row is read by a call. */
 static oj_status find_elements(const struct ArrowSchema *schema,
                                const struct ArrowArray *array, int64_t row,
                                int64_t *first, int64_t *end,
                                struct oj_error *err)
 {
+    struct ArrowArray one_row = *array;
     struct arrow_list list;
     if (schema->format[1] == 'w')
     {
@@ -675,8 +677,10 @@ static oj_status find_elements(const struct ArrowSchema *schema,
         *end = *first + oj_arrow_type_of(schema).size;
         return OJ_OK;
     }
-    OJ_TRY(arrow_list_read(array, schema->format[1] == 'L', &list, err));
-    *first = arrow_list_range(&list, row, end);
+    one_row.offset += row;
+    one_row.length = 1;
+    OJ_TRY(arrow_list_read(&one_row, schema->format[1] == 'L', &list, err));
+    *first = arrow_list_range(&list, 0, end);
     return OJ_OK;
 }
 

@@ -1,6 +1,6 @@
 /* Times of Arrow become microseconds. A time that does not fit is an error that
  * names the time as the column has it. Decimals that are compared are not
- * rounded.
+ * rounded. A list is written if its own offsets are valid, and only then.
  * Kind: unit. */
 #include "../../../algs/api/arrow/oj_arrow_plain_values.h"
 #include "../run_tests.h"
@@ -127,6 +127,50 @@ TEST_LOOP(decimals_as_they_are_compared, 0,
         return;
     ck_assert_int_eq(value.n, (int64_t)strlen(decimals[_i].text));
     ck_assert_int_eq(memcmp(value.text, decimals[_i].text, (size_t)value.n), 0);
+}
+
+/* Lists of four integers by offsets with 32 bits: {10, 11}, one beyond the
+ * integers, one that ends before it begins, {13}, one that begins before the
+ * integers, and one that ends there. */
+TEST(lists_by_their_own_offsets)
+{
+    static const char *const texts[] = {"(2:10,11)", NULL, NULL,
+                                        "(1:13)",    NULL, NULL};
+    static const int32_t offset[] = {0, 2, 9, 3, 4, -1, 0};
+    static const int32_t integer[] = {10, 11, 12, 13};
+    const void *integer_buffers[] = {NULL, integer};
+    const void *list_buffers[] = {NULL, offset};
+    struct ArrowArray integers = {
+        .length = 4, .n_buffers = 2, .buffers = integer_buffers};
+    struct ArrowArray *children[] = {&integers};
+    struct ArrowSchema of_integers = {.format = "i", .name = "item"};
+    struct ArrowSchema *schemas[] = {&of_integers};
+    const struct ArrowSchema schema = {
+        .format = "+l", .name = "l", .n_children = 1, .children = schemas};
+    const struct ArrowArray array = {.length = 6,
+                                     .n_buffers = 2,
+                                     .n_children = 1,
+                                     .buffers = list_buffers,
+                                     .children = children};
+    struct oj_plain_list list = {0};
+    for (int row = 0; row < 6; row++)
+    {
+        struct oj_error err = {0};
+        int is_there;
+        oj_status status =
+            oj_arrow_write_list(&schema, &array, row, &list, &is_there, &err);
+        if (texts[row] == NULL)
+        {
+            ck_assert_int_eq(status, OJ_ERR_DATA);
+            ck_assert_ptr_nonnull(strstr(err.message, "offsets"));
+            continue;
+        }
+        ck_assert_int_eq(status, OJ_OK);
+        ck_assert_int_eq(is_there, 1);
+        ck_assert_int_eq(list.n, (int64_t)strlen(texts[row]));
+        ck_assert_mem_eq(list.text, texts[row], strlen(texts[row]));
+    }
+    oj_plain_list_free(&list);
 }
 
 int main(void)
