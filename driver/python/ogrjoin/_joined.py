@@ -16,7 +16,7 @@ import pyarrow as pa
 from . import _core, _crs
 from ._errors import UnsupportedError
 from ._pairs import Progress
-from ._scan import extension_of, with_nullable
+from ._scan import extension_of, with_nullable, without_epochs
 
 ROW_GROUP_ROWS = 1 << 16  # of a Parquet file, at most
 
@@ -103,7 +103,7 @@ class Joined:
         import geopandas
 
         table = with_nullable(self.read_all())
-        frame = geopandas.GeoDataFrame.from_arrow(table, geometry=self._geometry)
+        frame = geopandas.GeoDataFrame.from_arrow(without_epochs(table), geometry=self._geometry)
         return self._left.set_index(frame)
 
     def __repr__(self) -> str:
@@ -228,11 +228,15 @@ def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
                 f"{field.name} is {encoding} with interleaved coordinates, which "
                 "GeoParquet cannot store: convert it to WKB or separated coordinates"
             )
+        crs = _crs.read_from_field(field)
         columns[field.name] = {
             "encoding": "WKB" if encoding == "wkb" else encoding,
             "geometry_types": [],
-            "crs": _crs.projjson(_crs.read_from_field(field)),
+            "crs": _crs.projjson(crs),
         }
+        epoch = crs and _crs.split_epoch(crs)[1]
+        if epoch:
+            columns[field.name]["epoch"] = epoch
     if not columns:
         return {}
     first = geometry if geometry in columns else next(iter(columns))
