@@ -1,6 +1,7 @@
 """Joins of folders of GeoParquet, in this process and in several.  The rows are those
 of one call of join(), bit for bit and in its order."""
 
+import errno
 import importlib.util
 import itertools
 import json
@@ -406,6 +407,41 @@ def test_names_are_written_to_disk(tmp_path, monkeypatch):
     assert [listed for _, listed in events[1:2]] == [["part-00000.parquet"]] and len(events) == 3
     ogrjoin.join(rows, rows).to_parquet(tmp_path / "one.parquet")
     assert "one.parquet" in events[-1][1]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINVAL, errno.ENOSYS])
+def test_names_that_cannot_be_written_to_disk(tmp_path, monkeypatch, number):
+    """A disk that refuses fsync() of folders is no error; one that fails is."""
+    rows, sync = table([None], v=[1]), os.fsync
+
+    def fails(descriptor):
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            raise OSError(number, os.strerror(number))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    if number in (errno.EINVAL, errno.ENOSYS):
+        ogrjoin.join(rows, rows).to_parquet(tmp_path / "one.parquet")
+    else:
+        with pytest.raises(OSError, match="the output is complete, but .*cannot write") as error:
+            ogrjoin.join(rows, rows).to_parquet(tmp_path / "one.parquet")
+        assert error.value.errno == number and error.value.filename == str(tmp_path)
+    assert os.listdir(tmp_path) == ["one.parquet"]
+
+
+def test_an_output_folder_whose_names_are_not_on_the_disk(tmp_path, monkeypatch):
+    rows = table([None], v=[1])
+
+    def fails(descriptor):
+        if os.path.samefile(f"/proc/self/fd/{descriptor}", tmp_path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    output = ParquetOutput(str(tmp_path / "out"), rows.schema, "geometry")
+    output.begin()
+    with pytest.raises(OSError, match="the output is complete, but"):
+        output.commit([output.write(0, rows.to_batches())[0]])
+    assert os.listdir(tmp_path / "out") == ["part-00000.parquet"]
 
 
 def test_only_files_of_attempts_that_count_are_shown(tmp_path):

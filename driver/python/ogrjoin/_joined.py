@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -19,6 +20,7 @@ from ._pairs import Progress
 from ._scan import extension_of, with_nullable, without_epochs
 
 ROW_GROUP_ROWS = 1 << 16  # of a Parquet file, at most
+COMPLETE = "the output is complete, but a power failure may undo it: "
 
 
 class _Piece:
@@ -139,7 +141,7 @@ class Joined:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-            sync_folder(os.path.dirname(path) or ".")
+            sync_folder(os.path.dirname(path) or ".", COMPLETE)
         except OSError as error:
             if error.filename != temporary:
                 raise
@@ -150,15 +152,22 @@ class Joined:
                 os.remove(temporary)
 
 
-def sync_folder(folder: str) -> None:
+def sync_folder(folder: str, state: str = "") -> None:
     """Writes the names in a folder to disk, so that renamings survive a power failure.
-    Folders that cannot be read, and disks that refuse this for folders, are left out."""
-    with contextlib.suppress(OSError):
+    Folders that may not be read, and disks that refuse this for folders, are left out.
+    state: what the error states first."""
+    ignored = (errno.EACCES,)
+    try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
+            ignored = (errno.EINVAL, errno.ENOSYS)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno not in ignored:
+            text = f"{state}cannot write to disk the folder: {error.strerror}"
+            raise OSError(error.errno, text, folder) from None
 
 
 def _opener_like(path: str) -> Any:
