@@ -165,8 +165,7 @@ static oj_status make_transformation(struct oj_source *source,
                        oj_crs_describe(to), CPLGetLastErrorMsg(),
                        source->role[0] == 'i' ? "s_srs" : "join_srs");
     /* GDAL warns if it cannot transform between epochs. */
-    if (CPLGetLastErrorType() == CE_Warning &&
-        differ_only_by_epoch(from, to))
+    if (CPLGetLastErrorType() == CE_Warning && differ_only_by_epoch(from, to))
     {
         OCTDestroyCoordinateTransformation(source->transformation);
         source->transformation = NULL;
