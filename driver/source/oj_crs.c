@@ -7,6 +7,7 @@
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
+#include <gdal.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -135,6 +136,16 @@ int oj_crs_is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
     return status == OJ_OK ? equality == OJ_CRS_EQUAL : are_crs_equal(a, b);
 }
 
+static int differ_only_by_epoch(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
+{
+    OGRSpatialReferenceH at_epoch_of_b = OSRClone(a);
+    int is_equal;
+    OSRSetCoordinateEpoch(at_epoch_of_b, OSRGetCoordinateEpoch(b));
+    is_equal = are_crs_equal(at_epoch_of_b, b) && !are_crs_equal(a, b);
+    OSRRelease(at_epoch_of_b);
+    return is_equal;
+}
+
 /* Makes the transformation of a side into a CRS that differs from its own. */
 static oj_status make_transformation(struct oj_source *source,
                                      OGRSpatialReferenceH from,
@@ -150,6 +161,18 @@ static oj_status make_transformation(struct oj_source *source,
                        source->role, source->name, oj_crs_describe(from),
                        oj_crs_describe(to), CPLGetLastErrorMsg(),
                        source->role[0] == 'i' ? "s_srs" : "join_srs");
+    /* GDAL warns if it cannot transform between epochs. */
+    if (CPLGetLastErrorType() == CE_Warning && differ_only_by_epoch(from, to))
+    {
+        OCTDestroyCoordinateTransformation(source->transformation);
+        source->transformation = NULL;
+        oj_warn("%s layer '%s' is not brought from %s to %s: GDAL %s does not "
+                "transform between epochs; its coordinates are taken as they "
+                "are",
+                source->role, source->name, oj_crs_describe(from),
+                oj_crs_describe(to), GDALVersionInfo("RELEASE_NAME"));
+        return OJ_OK;
+    }
     oj_notice("%s layer '%s' is reprojected from %s to %s", source->role,
               source->name, oj_crs_describe(from), oj_crs_describe(to));
     return OJ_OK;

@@ -121,8 +121,81 @@ def test_epochs(form):
 
     assert is_one(at(2025.5), at(2025.5)) and is_one(at(2025.5), "EPSG:9000")
     assert not is_one(at(2025.5), at(2010))
-    with pytest.raises(ogrjoin.InvalidError, match="left ITRF2014 at epoch 2025.5 and right ITRF2014 at epoch 2010:"):
+    with pytest.raises(
+        ogrjoin.InvalidError, match="left ITRF2014 at epoch 2025.5 and right ITRF2014 at epoch 2010: transform"
+    ) as error:
         ogrjoin.join(point(), point(), left_crs=at(2025.5), right_crs=at(2010))
+    assert "reproject" not in str(error.value)  # pyproj does not
+    with pytest.raises(ogrjoin.InvalidError, match="coordinates of one epoch"):
+        ogrjoin.join(point(), point(), left_crs=at(2025.5), right_crs=at(2010), crs="reproject")
+
+
+def at_epoch(epoch, code=9000, x=0.5):
+    """Returns a table of a point whose CRS has this epoch."""
+    crs = pyproj.CRS(code).to_json_dict()
+    metadata = {"type": "CoordinateMetadata", "crs": crs, "coordinateEpoch": epoch} if epoch else crs
+    field = pa.field("geometry", pa.binary(), metadata={
+        "ARROW:extension:name": "geoarrow.wkb",
+        "ARROW:extension:metadata": json.dumps({"crs": metadata}),
+    })  # fmt: skip
+    return pa.table([[shapely.to_wkb(shapely.Point(x, 0.5))]], schema=pa.schema([field]))
+
+
+def test_epochs_of_geoparquet(tmp_path):
+    """GeoParquet has the epoch beside the CRS, in what is read and in what is written."""
+    import pyarrow.parquet as pq
+
+    for epoch in (2010.5, 2025, None):
+        out = tmp_path / f"{epoch}.parquet"
+        ogrjoin.join(at_epoch(epoch), at_epoch(epoch), how="inner").to_parquet(out)
+        column = json.loads(pq.read_schema(out).metadata[b"geo"])["columns"]["geometry"]
+        assert column.get("epoch") == epoch and column["crs"]["type"] == "GeographicCRS"
+        assert len(ogrjoin.join(out, out, how="inner").read_all()) == 1
+    early, late, none = (tmp_path / f"{epoch}.parquet" for epoch in (2010.5, 2025, None))
+    assert len(ogrjoin.join(early, none, how="inner").read_all()) == 1
+    with pytest.raises(ogrjoin.InvalidError, match="at epoch 2010.5 and right .* at epoch 2025:"):
+        ogrjoin.join(early, late)
+    folder = tmp_path / "both"
+    folder.mkdir()
+    for file in (early, late):
+        shutil.copy(file, folder)
+    with pytest.raises(ogrjoin.Error, match="another CRS"):
+        ogrjoin.join(folder, early)
+
+
+@pytest.mark.parametrize("crs", [{}, {"crs": "OGC:CRS84"}, {"crs": None}])
+def test_epochs_of_the_default_of_geoparquet(crs):
+    def file(epoch):
+        geo = {"version": "1.1.0", "primary_column": "geometry",
+               "columns": {"geometry": {"encoding": "WKB", "geometry_types": [], "epoch": epoch, **crs}}}  # fmt: skip
+        return point().replace_schema_metadata({"geo": json.dumps(geo)})
+
+    assert len(ogrjoin.join(file(2010), file(2010), how="inner", right_crs="EPSG:4326").read_all()) == 1
+    if crs.get("crs", "") is None:  # coordinates of no CRS
+        assert len(ogrjoin.join(file(2010), file(2011), how="inner").read_all()) == 1
+        return
+    with pytest.raises(ogrjoin.InvalidError, match="CRS84. at epoch 2010 and right .* at epoch 2011:"):
+        ogrjoin.join(file(2010), file(2011))
+
+
+def test_epochs_and_geopandas():
+    """GeoPandas, which has no epochs, gets the CRS without them."""
+    pytest.importorskip("geopandas")
+    frame = ogrjoin.join(at_epoch(2025), at_epoch(2025), how="inner").to_geopandas()
+    assert len(frame) == 1 and frame.crs == pyproj.CRS(9000)
+
+
+def test_epochs_and_reproject():
+    """A transformation that depends on time is that of the epoch."""
+    move = pyproj.Transformer.from_crs(9000, 7844, always_xy=True).transform
+    x = {epoch: move([134.0], [0.5], tt=[epoch])[0][0] for epoch in (2020, 2035)}
+    assert abs(x[2020] - x[2035]) > 1e-6
+    for epoch in x:
+        found = ogrjoin.join(
+            at_epoch(None, 7844, x[epoch]), at_epoch(epoch, 9000, 134.0), crs="reproject", k=1, how="inner",
+            op="nearest", metric="sphere", name_distance="d", geometry="join",
+        ).read_all()  # fmt: skip
+        assert shapely.from_wkb(found.column("geometry")[0].as_py()).x == pytest.approx(x[epoch], abs=1e-12)
 
 
 @pytest.mark.parametrize("left, right, one", PAIRS)

@@ -1,6 +1,9 @@
 """Joins of folders of GeoParquet, in this process and in several.  The rows are those
 of one call of join(), bit for bit and in its order."""
 
+import errno
+import importlib.util
+import itertools
 import json
 import os
 import signal
@@ -18,11 +21,12 @@ shapely = pytest.importorskip("shapely")
 import pyarrow.parquet as pq
 from test_scale_tiles import layer, table
 
-from ogrjoin.scale import explain_files, files, join_files
+from ogrjoin.scale import blocks, explain_files, files, join_files
 from ogrjoin.scale.boxes import of_wkb
 from ogrjoin.scale.files import FilesPlan
 from ogrjoin.scale.footers import RowGroups, read_row_groups
 from ogrjoin.scale.parquet_out import ParquetOutput
+from ogrjoin.scale.parts import take_rows, with_types
 
 
 def write_folder(folder, side, n_files=3, group_rows=40, is_sorted=True, kind=None):
@@ -319,6 +323,59 @@ def test_columns_of_views(tmp_path):
             assert pa.types.is_string_view(found.schema.field("t").type)
 
 
+def columns_of_views():
+    """Returns a table with views in each nested type, and with a NULL in a field that
+    allows none."""
+    view = pa.string_view()
+    values = {
+        view: ["a", "b", None],
+        pa.binary_view(): [b"a", None, b"c"],
+        pa.list_(view): [["a"], [], None],
+        pa.large_list(view): [["a"], None, ["c"]],
+        pa.list_(view, 1): [["a"], ["b"], [None]],
+        pa.struct([("t", view)]): [{"t": "a"}, {"t": None}, None],
+        pa.map_(pa.string(), view): [[("k", "a")], [], [("l", "c")]],
+        pa.list_(pa.struct([("t", view)])): [[{"t": "a"}], [], None],
+        pa.int32(): [1, None, 3],
+    }
+    schema = pa.schema([pa.field(f"c{i}", kind, kind not in (view, pa.int32())) for i, kind in enumerate(values)])
+    return pa.Table.from_arrays([pa.array(v, kind) for kind, v in values.items()], schema=schema)
+
+
+def test_rows_with_views():
+    """Rows with views are taken as those without, in the types of the table."""
+    rows = columns_of_views()
+    for side in (rows, rows.to_batches()[0], rows.select(["c8"])):
+        taken = take_rows(side, np.array([2, 0]))
+        assert taken.schema.equals(side.schema) and type(taken) is type(side)
+        assert taken.to_pylist() == [side.to_pylist()[i] for i in (2, 0)]
+
+
+def test_blocks_with_views(monkeypatch):
+    """Rows with views are shuffled; the whole table is converted once, not for each tile."""
+    rows = columns_of_views().append_column("row", pa.array([0, 1, 2]))
+    lengths = []
+    monkeypatch.setattr(
+        blocks, "with_types", lambda rows, types: lengths.append(len(rows)) or with_types(rows, types)
+    )
+    found = list(blocks.pieces(rows, np.arange(3), np.array([1, 0, 1]), 0, "row", itertools.count()))
+    assert sorted(lengths) == [1, 2, 3]
+    read = {one.tile: one.rows for one in blocks.blocks(found, (rows.schema, rows.schema))}
+    assert {tile: one.to_pylist() for tile, one in read.items()} == {
+        tile: [rows.to_pylist()[i] for i in of] for tile, of in ((0, [1]), (1, [0, 2]))
+    }
+
+
+def test_a_pyarrow_without_views(monkeypatch):
+    """The oldest pyarrow that GeoPandas needs has no views."""
+    monkeypatch.delattr(pa, "string_view")
+    monkeypatch.delattr(pa, "binary_view")
+    spec = importlib.util.find_spec("ogrjoin.scale.parts")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.take_rows(pa.table({"a": [1, 2]}), np.array([1])).to_pylist() == [{"a": 2}]
+
+
 def test_names_are_written_to_disk(tmp_path, monkeypatch):
     """The names in the new folder are on the disk before it gets its name, and the names
     beside it before the former output is removed."""
@@ -350,6 +407,41 @@ def test_names_are_written_to_disk(tmp_path, monkeypatch):
     assert [listed for _, listed in events[1:2]] == [["part-00000.parquet"]] and len(events) == 3
     ogrjoin.join(rows, rows).to_parquet(tmp_path / "one.parquet")
     assert "one.parquet" in events[-1][1]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINVAL, errno.ENOSYS])
+def test_names_that_cannot_be_written_to_disk(tmp_path, monkeypatch, number):
+    """A disk that refuses fsync() of folders is no error; one that fails is."""
+    rows, sync = table([None], v=[1]), os.fsync
+
+    def fails(descriptor):
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            raise OSError(number, os.strerror(number))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fails)
+    if number in (errno.EINVAL, errno.ENOSYS):
+        ogrjoin.join(rows, rows).to_parquet(tmp_path / "one.parquet")
+    else:
+        with pytest.raises(OSError, match="the output is complete, but .*cannot write") as error:
+            ogrjoin.join(rows, rows).to_parquet(tmp_path / "one.parquet")
+        assert error.value.errno == number and error.value.filename == str(tmp_path)
+    assert os.listdir(tmp_path) == ["one.parquet"]
+
+
+def test_an_output_folder_whose_names_are_not_on_the_disk(tmp_path, monkeypatch):
+    rows = table([None], v=[1])
+
+    def fails(descriptor):
+        if os.path.samefile(f"/proc/self/fd/{descriptor}", tmp_path):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    output = ParquetOutput(str(tmp_path / "out"), rows.schema, "geometry")
+    output.begin()
+    with pytest.raises(OSError, match="the output is complete, but"):
+        output.commit([output.write(0, rows.to_batches())[0]])
+    assert os.listdir(tmp_path / "out") == ["part-00000.parquet"]
 
 
 def test_only_files_of_attempts_that_count_are_shown(tmp_path):

@@ -350,7 +350,7 @@ def test_columns_of_texts():
         with pytest.raises(ogrjoin.Error) as error:
             ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
         if text != "0101000000":  # bytes are read by the library
-            assert "row 2: the column where of the left side holds no geometry as WKT" in str(error.value)
+            assert str(error.value).startswith("left side: row 2: the column where holds no geometry as WKT")
             assert f"'{text[:20]}" in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
@@ -482,7 +482,7 @@ except ogrjoin.Error as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[:1] == ["['a', None, None]"], done.stderr
-    assert "row 0: the column z of the left side holds no geometry as WKT" in done.stdout
+    assert "left side: row 0: the column z holds no geometry as WKT" in done.stdout
     assert "character 1, 'a', stands where a kind of geometry" in done.stdout
 
 
@@ -805,8 +805,10 @@ def test_the_side_that_is_no_layer_is_named():
         settings = {"min_similarity": 0.5} if n == 0 else {"max_difference": 1}
         with pytest.raises(ogrjoin.InvalidError, match=f"^{side} side: .*similar"):
             ogrjoin.pairs(left, right, op="similar", **settings)
-    with pytest.raises(ogrjoin.InvalidError, match="row 1 of the right side is a int"):
+    with pytest.raises(ogrjoin.InvalidError, match="^right side: row 1 has the type int, and op"):
         ogrjoin.pairs(["a"], ["a", 5], op="similar", min_similarity=0.5)
+    with pytest.raises(ogrjoin.InvalidError, match="^similar takes"):  # the setting, not a side
+        ogrjoin.pairs(good, good, similar="a=")
     with pytest.raises(ogrjoin.InvalidError, match="x must be numbers"):
         ogrjoin.pairs((texts, [1]), places)
 

@@ -80,11 +80,11 @@ static oj_status fail_text(const struct geometry_rows *rows, int64_t row,
     char excerpt[41];
     oj_geometry_text_excerpt(text, (int64_t)n, excerpt, sizeof excerpt);
     return oj_fail(err, OJ_ERR_ARG,
-                   "row %lld: the column %.100s of the %s side holds no "
-                   "geometry as WKT or as hexadecimal digits of WKB: '%s' "
-                   "(%s); correct it, or make it NULL",
-                   (long long)(rows->of->first_row + row), column_name(rows),
-                   rows->of->side, excerpt, why->message);
+                   "%s side: row %lld: the column %.100s holds no geometry as "
+                   "WKT or as hexadecimal digits of WKB: '%s' (%s); correct "
+                   "it, or make it NULL",
+                   rows->of->side, (long long)(rows->of->first_row + row),
+                   column_name(rows), excerpt, why->message);
 }
 
 /* Finds the text of a row that is not NULL. *text becomes NULL if the row
@@ -193,12 +193,12 @@ static oj_status check_srid(struct geometry_rows *rows, int64_t row,
         return OJ_OK;
     return oj_fail(
         err, OJ_ERR_ARG,
-        "row %lld: the geometry has %s, and that of row %lld has %s, in the "
-        "column %.100s of the %s side, which has one CRS: bring its rows to "
-        "one CRS, or write %s_crs for all of them",
-        (long long)row, srid_text(g->srid, here, sizeof here),
+        "%s side: row %lld: the geometry has %s, and that of row %lld has %s, "
+        "in the column %.100s, which has one CRS: bring its rows to one CRS, "
+        "or write %s_crs for all of them",
+        rows->of->side, (long long)row, srid_text(g->srid, here, sizeof here),
         (long long)srid->row, srid_text(srid->number, there, sizeof there),
-        column_name(rows), rows->of->side, rows->of->side);
+        column_name(rows), rows->of->side);
 }
 
 oj_status

@@ -36,7 +36,11 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
         return OJ_OK;
     return oj_fail(
         err, OJ_ERR_ARG,
-        equality == OJ_CRS_DIFFERENT
+        oj_crs_text_has_other_epoch(&left->crs, &right->crs)
+            ? "the sides have two CRS, left %s and right %s: transform one "
+              "side to the epoch of the other before the join, or write "
+              "crs=ignore to take coordinates as they are"
+        : equality == OJ_CRS_DIFFERENT
             ? "the sides have two CRS, left %s and right %s: reproject "
               "one side to the CRS of the other (crs=\"reproject\" of join() "
               "in "

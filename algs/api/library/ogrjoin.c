@@ -298,7 +298,8 @@ oj_status api_record_find_columns(const struct ArrowSchema *schema,
                              &out->fields, err);
 }
 
-/* Reads the Arrow schema of a layer into zeroed *out. settings may be NULL. */
+/* Reads the Arrow schema of a layer into zeroed *out. settings may be NULL. An
+ * error of the layer, not of the settings, begins with its side. */
 static oj_status read_layer_schema(const struct ArrowSchema *schema,
                                    const char *column,
                                    const struct ogrjoin_settings *settings,
@@ -306,14 +307,18 @@ static oj_status read_layer_schema(const struct ArrowSchema *schema,
                                    struct oj_error *err)
 {
     struct compared_fields compared;
+    struct oj_error why = {OJ_OK, ""};
     oj_status status;
     const enum api_layer_side side = side_of_settings(settings);
     if (side == API_SIDE_NONE)
         return arrow_layout_read(schema, column, 0, &out->layout, err);
     status = api_settings_parse_compared_fields(settings, &compared, err);
     if (status == OJ_OK)
+    {
         status = api_record_find_columns(schema, column, &compared, side,
-                                         &settings->relation, out, err);
+                                         &settings->relation, out, &why);
+        status = api_fail_on_side(side, status, &why, err);
+    }
     compared_fields_free(&compared);
     return status;
 }
@@ -386,14 +391,17 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
     struct oj_error why = {OJ_OK, ""}, named = {OJ_OK, ""};
     struct arrow_record record = {.layout.child = -1};
     oj_status status =
-        read_layer_schema(schema, column, settings, &record, &why);
+        read_layer_schema(schema, column, settings, &record, &named);
     if (status == OJ_OK)
+    {
         status =
             layer_from_array(&record, array, first_row_of_settings(settings),
                              settings, out, &why);
+        status =
+            api_fail_on_side(side_of_settings(settings), status, &why, &named);
+    }
     arrow_fields_free(&record.fields);
     oj_arrow_array_release(array);
-    status = api_fail_on_side(side_of_settings(settings), status, &why, &named);
     return api_error_export(status, &named, err);
 }
 
@@ -471,6 +479,22 @@ static oj_status read_stream_into_layer(struct arrow_source *source,
     }
 }
 
+/* Reads the schema of a stream into from->record, as read_layer_schema(). */
+static oj_status read_schema_of_stream(struct arrow_source *from,
+                                       const char *column,
+                                       const struct ogrjoin_settings *settings,
+                                       struct oj_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    struct ArrowSchema schema;
+    oj_status status = api_stream_schema(&from->stream, &schema, &why);
+    if (status != OJ_OK)
+        return api_fail_on_side(side_of_settings(settings), status, &why, err);
+    status = read_layer_schema(&schema, column, settings, &from->record, err);
+    release_schema(&schema);
+    return status;
+}
+
 int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
                               const char *column,
                               const struct ogrjoin_settings *settings,
@@ -479,24 +503,22 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
 {
     struct oj_error why = {OJ_OK, ""}, named = {OJ_OK, ""};
     struct arrow_source source = {.stream = *stream};
-    struct ArrowSchema schema;
     struct ogrjoin_layer *layer = NULL;
-    oj_status status = api_stream_schema(&source.stream, &schema, &why);
-    if (status == OJ_OK)
-        status =
-            read_layer_schema(&schema, column, settings, &source.record, &why);
-    release_schema(&schema);
+    oj_status status = read_schema_of_stream(&source, column, settings, &named);
     stream->release = NULL;
     if (status == OJ_OK)
-        status = api_layer_new(&layer, &why);
+        status = api_layer_new(&layer, &named);
     if (status == OJ_OK)
+    {
         status = read_stream_into_layer(&source, settings, layer, &why);
+        status =
+            api_fail_on_side(side_of_settings(settings), status, &why, &named);
+    }
     if (status == OJ_OK)
         *out = layer;
     else
         ogrjoin_layer_free(layer);
     close_source(&source);
-    status = api_fail_on_side(side_of_settings(settings), status, &why, &named);
     return api_error_export(status, &named, err);
 }
 
@@ -1338,8 +1360,6 @@ static oj_status open_source(const struct arrow_source *from,
                              struct ogrjoin_source **out, struct oj_error *err)
 {
     struct ogrjoin_source *source = oj_calloc(1, sizeof *source);
-    struct oj_error why = {OJ_OK, ""};
-    struct ArrowSchema schema;
     oj_status status;
     if (source == NULL)
     {
@@ -1353,12 +1373,7 @@ static oj_status open_source(const struct arrow_source *from,
     source->n_read = first_row_of_settings(settings);
     if (settings != NULL)
         source->settings.options.cancel = settings->options.cancel;
-    status = api_stream_schema(&source->from.stream, &schema, &why);
-    if (status == OJ_OK)
-        status = read_layer_schema(&schema, column, settings,
-                                   &source->from.record, &why);
-    release_schema(&schema);
-    status = api_fail_on_side(side_of_settings(settings), status, &why, err);
+    status = read_schema_of_stream(&source->from, column, settings, err);
     if (status == OJ_OK)
         *out = source;
     else

@@ -47,7 +47,6 @@ struct crs_reading
     /* Identity (AUTHORITY:CODE) of the horizontal part of a compound CRS; "":
      * none. */
     char horizontal[sizeof((struct oj_crs_text *)0)->identity];
-    double epoch; /* of the coordinates, as a year; 0: none is stated */
     struct crs_definition definition; /* not complete if the text is only a
                                          code */
 };
@@ -876,11 +875,11 @@ static oj_status describe_crs_of_tree(const struct oj_crs_tree *tree,
         snprintf(text->name, sizeof text->name, "%s", text->identity);
     else if (text->name[0] == '\0')
         snprintf(text->name, sizeof text->name, "unnamed");
-    out->epoch = read_epoch(tree);
-    if (out->epoch > 0.0)
+    text->epoch = read_epoch(tree);
+    if (text->epoch > 0.0)
         snprintf(text->name + strlen(text->name),
                  sizeof text->name - strlen(text->name), " at epoch %.10g",
-                 out->epoch);
+                 text->epoch);
     define_crs(tree, part, text, &out->definition);
     describe_ellipsoid(&out->definition, text);
     identity = out->horizontal[0] != '\0' ? out->horizontal : text->identity;
@@ -1160,6 +1159,12 @@ static int have_one_authority(const struct crs_reading *x,
            strncasecmp(x->text.identity, y->text.identity, n) == 0;
 }
 
+int oj_crs_text_has_other_epoch(const struct oj_crs_text *a,
+                                const struct oj_crs_text *b)
+{
+    return a->epoch > 0.0 && b->epoch > 0.0 && a->epoch != b->epoch;
+}
+
 static oj_status compare_texts(const char *a, const char *b,
                                const struct oj_crs_callbacks *callbacks,
                                enum oj_crs_equality *out, struct oj_error *err)
@@ -1169,7 +1174,7 @@ static oj_status compare_texts(const char *a, const char *b,
     OJ_TRY(read_text(b, "the second CRS", callbacks, &y, err));
     if (x.text.kind == OJ_CRS_KIND_NONE || y.text.kind == OJ_CRS_KIND_NONE)
         *out = x.text.kind == y.text.kind ? OJ_CRS_EQUAL : OJ_CRS_DIFFERENT;
-    else if (x.epoch > 0.0 && y.epoch > 0.0 && x.epoch != y.epoch)
+    else if (oj_crs_text_has_other_epoch(&x.text, &y.text))
         *out = OJ_CRS_DIFFERENT;
     else if ((x.text.is_wgs84 && y.text.is_wgs84) || strcmp(a, b) == 0 ||
              are_identities_equal(x.text.identity, y.text.identity) ||

@@ -56,6 +56,7 @@ struct oj_crs_text
     double semi_major;  /**< semi-major axis of the ellipsoid, in metres; 0: not
                            stated, or the CRS is not geographic */
     double inverse_flattening; /**< 0: a sphere */
+    double epoch;       /**< of the coordinates, as a year; 0: none is stated */
     char identity[128]; /**< for example "EPSG:2263", with the authority in
                            upper case; "": none */
     char name[256];     /**< name for messages: identity, otherwise name of
@@ -99,6 +100,11 @@ OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
                                        const struct oj_crs_callbacks *callbacks,
                                        struct oj_crs_text *out,
                                        struct oj_error *err);
+
+/** Returns 1 if both state an epoch of the coordinates, and the epochs differ.
+ */
+int oj_crs_text_has_other_epoch(const struct oj_crs_text *a,
+                                const struct oj_crs_text *b);
 
 /** Compares the CRS of two texts that oj_crs_text_read() accepts, ignoring the
  *  order of axes and heights.

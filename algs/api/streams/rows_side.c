@@ -794,9 +794,10 @@ oj_status rows_chunks_add(struct rows_chunks *chunks, struct rows_side *side,
     oj_status status = check_record_batch(side, array, err);
     if (status == OJ_OK && n_rows > INT32_MAX - array->length)
         status = oj_fail(err, OJ_ERR_LIMIT,
-                         "a side can have at most %d rows: split it, or set a "
-                         "smaller batch_rows for the input",
-                         INT32_MAX);
+                         "%s side: it has more than %d rows, the most of a "
+                         "side: split it, or set a smaller batch_rows for the "
+                         "input",
+                         rows_side_name(side), INT32_MAX);
     if (status == OJ_OK)
         status = oj_reserve(&chunks->shared, n, n + 1, &chunks->cap_shared,
                             sizeof(*chunks->shared), err);

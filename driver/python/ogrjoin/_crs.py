@@ -5,12 +5,40 @@ whose texts do not decide, and transforms coordinates."""
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Any, Callable
 
 from . import _core
 from ._errors import InvalidError
 
 _KNOWN = ("EPSG:4326", "OGC:CRS84")  # codes that the C library reads without pyproj
+
+
+# Coordinate metadata of WKT: a CRS, and the epoch of the coordinates.
+_METADATA = re.compile(
+    r"\s*COORDINATEMETADATA\s*[\[(](.*?)(?:,\s*EPOCH\s*[\[(]([^\])]*)[\])]\s*)?[\])]\s*", re.I | re.S
+)
+
+
+def with_epoch(crs: Any, epoch: float) -> dict[str, Any]:
+    """Returns coordinate metadata of a CRS, which is a PROJJSON object."""
+    return {"type": "CoordinateMetadata", "crs": crs, "coordinateEpoch": epoch}
+
+
+def split_epoch(crs: str) -> tuple[str, float | None]:
+    """Returns (the CRS, the epoch) of coordinate metadata, which pyproj and GeoParquet do
+    not take as a CRS.  Returns (crs, None) for any other text."""
+    try:
+        if '"CoordinateMetadata"' in crs:
+            known = json.loads(crs)
+            if known.get("type") == "CoordinateMetadata":
+                epoch = known.get("coordinateEpoch")
+                return str(as_text(known["crs"])), None if epoch is None else float(epoch)
+        elif (found := _METADATA.fullmatch(crs)) is not None:
+            return found[1], None if found[2] is None else float(found[2])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass  # the library reports what is wrong
+    return crs, None
 
 
 def as_text(crs: Any) -> str | None:
@@ -65,22 +93,25 @@ def of_srid(srid: int) -> str | None:
 
 
 def _proj(crs: str) -> Any:
-    """Returns the pyproj object of a CRS, or None if pyproj is missing or
-    cannot read the CRS."""
+    """Returns the pyproj object of a CRS, without an epoch, or None if pyproj is
+    missing or cannot read the CRS."""
     try:
         import pyproj
     except ImportError:
         return None
     try:
-        return pyproj.CRS.from_user_input(crs)
+        return pyproj.CRS.from_user_input(split_epoch(crs)[0])
     except pyproj.exceptions.CRSError:
         return None
 
 
 def expand(crs: str | None) -> str | None:
     """Returns the PROJJSON of a code, a name, WKT or a PROJ string. Returns crs unchanged
-    if the C library reads it without pyproj, or if pyproj cannot read it."""
+    if the C library reads it without pyproj, if it has an epoch, or if pyproj cannot
+    read it."""
     if crs is None or crs.upper() in _KNOWN or crs.lstrip()[:1] == "{":
+        return crs
+    if split_epoch(crs)[1] is not None:
         return crs
     known = _proj(crs)
     return crs if known is None else str(known.to_json())
@@ -90,15 +121,21 @@ def compare(one: str, other: str) -> int:
     """Returns 1 if two texts mean one CRS, 0 if not, -1 if pyproj cannot
     tell.  The C library calls this function if the texts alone do not
     decide."""
+    epochs = split_epoch(one)[1], split_epoch(other)[1]
+    if None not in epochs and epochs[0] != epochs[1]:
+        return 0
     a, b = _proj(one), _proj(other)
     return -1 if a is None or b is None else int(a.equals(b, ignore_axis_order=True))
 
 
 def projjson(crs: str | None) -> Any:
-    """Returns the PROJJSON object of a CRS for GeoParquet, or None if crs is
-    None."""
-    if crs is None or crs[:1] == "{":
-        return crs and json.loads(crs)
+    """Returns the PROJJSON object of a CRS for GeoParquet, without an epoch, or None if
+    crs is None."""
+    if crs is None:
+        return None
+    crs = split_epoch(crs)[0]
+    if crs[:1] == "{":
+        return json.loads(crs)
     known = _proj(crs)
     if known is None:
         raise InvalidError(
@@ -108,9 +145,9 @@ def projjson(crs: str | None) -> Any:
     return known.to_json_dict()
 
 
-def transformer(source: str | None, target: str | None) -> Any:
-    """Returns the pyproj transformer from CRS source to CRS target, for coordinates in
-    the order x, y."""
+def transformer(source: str | None, target: str | None) -> Callable[..., Any]:
+    """Returns a function that transforms arrays of x and of y from CRS source to CRS
+    target by pyproj."""
     for crs, argument in ((source, "right_crs"), (target, "left_crs")):
         if crs is None:
             side = argument.split("_")[0]
@@ -123,6 +160,17 @@ def transformer(source: str | None, target: str | None) -> Any:
             f'crs="reproject": pyproj is not installed, or cannot read {source} or '
             f"{target}: install it, or give the CRS as PROJJSON or WKT"
         )
+    import numpy as np
     import pyproj
 
-    return pyproj.Transformer.from_crs(*known, always_xy=True)
+    move = pyproj.Transformer.from_crs(*known, always_xy=True).transform
+    epochs = {e for crs in (source, target) if (e := split_epoch(str(crs))[1]) is not None}
+    if not epochs:
+        return move
+    if len(epochs) == 2:
+        raise InvalidError(
+            'crs="reproject": coordinates of one epoch are not transformed to another '
+            'epoch: transform one side, or write crs="ignore" to take them as they are'
+        )
+    epoch = epochs.pop()
+    return lambda x, y: move(x, y, tt=np.full(len(x), epoch))[:2]

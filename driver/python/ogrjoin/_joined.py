@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -16,9 +17,10 @@ import pyarrow as pa
 from . import _core, _crs
 from ._errors import UnsupportedError
 from ._pairs import Progress
-from ._scan import extension_of, with_nullable
+from ._scan import extension_of, with_nullable, without_epochs
 
 ROW_GROUP_ROWS = 1 << 16  # of a Parquet file, at most
+COMPLETE = "the output is complete, but a power failure may undo it: "
 
 
 class _Piece:
@@ -103,7 +105,7 @@ class Joined:
         import geopandas
 
         table = with_nullable(self.read_all())
-        frame = geopandas.GeoDataFrame.from_arrow(table, geometry=self._geometry)
+        frame = geopandas.GeoDataFrame.from_arrow(without_epochs(table), geometry=self._geometry)
         return self._left.set_index(frame)
 
     def __repr__(self) -> str:
@@ -139,7 +141,7 @@ class Joined:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-            sync_folder(os.path.dirname(path) or ".")
+            sync_folder(os.path.dirname(path) or ".", COMPLETE)
         except OSError as error:
             if error.filename != temporary:
                 raise
@@ -150,15 +152,22 @@ class Joined:
                 os.remove(temporary)
 
 
-def sync_folder(folder: str) -> None:
+def sync_folder(folder: str, state: str = "") -> None:
     """Writes the names in a folder to disk, so that renamings survive a power failure.
-    Folders that cannot be read, and disks that refuse this for folders, are left out."""
-    with contextlib.suppress(OSError):
+    Folders that may not be read, and disks that refuse this for folders, are left out.
+    state: what the error states first."""
+    ignored = (errno.EACCES,)
+    try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
+            ignored = (errno.EINVAL, errno.ENOSYS)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except OSError as error:
+        if error.errno not in ignored:
+            text = f"{state}cannot write to disk the folder: {error.strerror}"
+            raise OSError(error.errno, text, folder) from None
 
 
 def _opener_like(path: str) -> Any:
@@ -228,11 +237,15 @@ def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
                 f"{field.name} is {encoding} with interleaved coordinates, which "
                 "GeoParquet cannot store: convert it to WKB or separated coordinates"
             )
+        crs = _crs.read_from_field(field)
         columns[field.name] = {
             "encoding": "WKB" if encoding == "wkb" else encoding,
             "geometry_types": [],
-            "crs": _crs.projjson(_crs.read_from_field(field)),
+            "crs": _crs.projjson(crs),
         }
+        epoch = crs and _crs.split_epoch(crs)[1]
+        if epoch:
+            columns[field.name]["epoch"] = epoch
     if not columns:
         return {}
     first = geometry if geometry in columns else next(iter(columns))

@@ -424,8 +424,8 @@ def _layer_of_values(values: Any, which: str, first: int) -> Any:
         for i, row in enumerate(rows):
             if not hasattr(row, "__len__"):
                 raise InvalidError(
-                    f'op="similar" compares texts or vectors, and row {first + i} of the {which} '
-                    f"side is a {type(row).__name__}: give lists of these, or another op"
+                    f"{which} side: row {first + i} has the type {type(row).__name__}, and "
+                    'op="similar" compares texts or vectors: give lists of these, or another op'
                 )
         sizes = np.array([len(row) for row in rows])
         numbers = np.concatenate(rows or [()])

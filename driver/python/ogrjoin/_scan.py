@@ -18,6 +18,38 @@ NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 _NULLABLE = b"ogrjoin:pandas"
 
 
+# The default of GeoParquet: OGC:CRS84.
+_CRS84 = {
+    "type": "GeographicCRS",
+    "name": "WGS 84 (CRS84)",
+    "datum": {
+        "type": "GeodeticReferenceFrame",
+        "name": "World Geodetic System 1984",
+        "ellipsoid": {
+            "name": "WGS 84",
+            "semi_major_axis": 6378137,
+            "inverse_flattening": 298.257223563,
+        },
+    },
+    "coordinate_system": {
+        "subtype": "ellipsoidal",
+        "axis": [
+            {"name": "Longitude", "abbreviation": "lon", "direction": "east", "unit": "degree"},
+            {"name": "Latitude", "abbreviation": "lat", "direction": "north", "unit": "degree"},
+        ],
+    },
+    "id": {"authority": "OGC", "code": "CRS84"},
+}
+
+
+def _crs_of(column: dict[str, Any]) -> Any:
+    """Returns the CRS of a column of GeoParquet, with the epoch if it has one."""
+    crs, epoch = column.get("crs", "OGC:CRS84"), column.get("epoch")
+    if crs == "OGC:CRS84" and epoch is not None:
+        crs = _CRS84
+    return crs if epoch is None or not isinstance(crs, dict) else _crs.with_epoch(crs, epoch)
+
+
 def mark_geometries(schema: Any) -> tuple[Any, str | None]:
     """Returns (the schema with GeoParquet's geometry columns marked as GeoArrow, the
     name of the primary column or None)."""
@@ -26,7 +58,7 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
         i = schema.get_field_index(name)
         if i < 0 or extension_of(schema.field(i)):
             continue
-        crs = column.get("crs", "OGC:CRS84")  # the default of GeoParquet
+        crs = _crs_of(column)
         crs_metadata = {} if crs is None else {"crs": crs}
         encoding = column.get("encoding", "WKB").lower()
         metadata = {NAME: b"geoarrow." + encoding.encode()}
@@ -78,6 +110,19 @@ def wkb_metadata(crs: str | None) -> dict[bytes, bytes]:
     return {NAME: b"geoarrow.wkb", METADATA: json.dumps(of_crs).encode()}
 
 
+def without_epochs(table: Any) -> Any:
+    """Returns the table without the epochs of coordinates, which GeoPandas refuses."""
+    schema = table.schema
+    for i, field in enumerate(schema):
+        crs = _crs.read_from_extension((field.metadata or {}).get(METADATA))
+        if crs is not None and (plain := _crs.split_epoch(crs)[0]) != crs:
+            about = json.loads(field.metadata[METADATA])
+            about["crs"] = json.loads(plain) if plain[:1] == "{" else plain
+            metadata = {**field.metadata, METADATA: json.dumps(about).encode()}
+            schema = schema.set(i, field.with_metadata(metadata))
+    return pa.Table.from_arrays(table.columns, schema=schema)
+
+
 def extension_of(field: Any) -> str:
     """Returns the GeoArrow extension name of a field, or ""."""
     name: str = (field.metadata or {}).get(NAME, b"").decode()
@@ -92,7 +137,7 @@ def _geo_columns(metadata: Any) -> dict[str, Any]:
 
 
 def _are_of_two_crs(column: dict[str, Any], other: dict[str, Any]) -> bool:
-    one, two = (_crs.as_text(c.get("crs", "OGC:CRS84")) for c in (column, other))
+    one, two = (_crs.as_text(_crs_of(c)) for c in (column, other))
     return None not in (one, two) and one != two and _crs.compare(str(one), str(two)) == 0
 
 

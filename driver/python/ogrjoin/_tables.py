@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from . import _core, _crs, _sides
 from ._errors import InvalidError
-from ._scan import Scan, extension_of, mark_geometries, mark_nullable, wkb_metadata
+from ._scan import Scan, extension_of, mark_geometries, mark_nullable, without_epochs, wkb_metadata
 
 
 def _column_of_numbers(values: Any) -> Any:
@@ -72,7 +72,7 @@ def _shapes_of(table: Any) -> Any:
         return shapely.from_wkb(table.column(0).to_numpy())
     import geopandas
 
-    return geopandas.GeoDataFrame.from_arrow(table).geometry.values
+    return geopandas.GeoDataFrame.from_arrow(without_epochs(table)).geometry.values
 
 
 def _add_vertices(wkb: bytearray, at: int, runs: list[Any]) -> int:
@@ -341,7 +341,7 @@ class TableSide:
             field = pa.field(self._schema.field(i).name, wkb.type, metadata=wkb_metadata(None))
             table = table.set_column(i, field, wkb)
             given = given or (f"EPSG:{srid}" if srid else None)
-        move = _crs.transformer(given, target).transform
+        move = _crs.transformer(given, target)
         settings["right_crs"] = target
         if settings.get("right_x") is not None:
             names = [settings["right_x"], settings["right_y"]]

@@ -458,17 +458,18 @@ TEST(texts_are_geometries)
         ck_assert_str_eq(text, "10 10 |11 - |12 11 |13 - |14 12 |");
         b.name[2] = "LINESTRING (5 -5, 9 9)";
         ck_assert_int_eq(join_texts(&a, &b, NULL, NULL, text), OGRJOIN_ERR_ARG);
-        ck_assert_msg(strstr(err.message,
-                             "row 2: the geometry has no SRID, and that of "
-                             "row 0 has the SRID 4326") != NULL,
-                      "%s", err.message);
+        ck_assert_msg(
+            strstr(err.message,
+                   "side: row 2: the geometry has no SRID, and that of "
+                   "row 0 has the SRID 4326") != NULL,
+            "%s", err.message);
         must(join_texts(&a, &b, "right_crs", "EPSG:4326", text));
         b.name[2] = "LINESTRING (5 -5, 9 x)";
         ck_assert_int_eq(join_texts(&a, &b, NULL, NULL, text), OGRJOIN_ERR_ARG);
         ck_assert_msg(
             strstr(err.message,
-                   "row 2: the column name of the right side holds no "
-                   "geometry") != NULL,
+                   "right side: row 2: the column name holds no geometry") !=
+                NULL,
             "%s", err.message);
     }
 }

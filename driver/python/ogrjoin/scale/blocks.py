@@ -23,7 +23,7 @@ from typing import Any, Iterable, Iterator, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from .parts import SideRows, take_rows
+from .parts import SideRows, plain_types, with_types
 from .tiles import by_tile
 
 SCHEMA = pa.schema(
@@ -65,8 +65,10 @@ def pieces(
     ends = np.flatnonzero(np.append(tiles[1:] != tiles[:-1], True)) + 1
     kept: list[tuple[int, int, int, Any]] = []
     start, size = 0, 0
+    types = table.schema.types
+    table = with_types(table, plain_types(table.schema))
     for end in ends.tolist():
-        part = take_rows(table, rows[start:end]).combine_chunks()
+        part = with_types(table.take(pa.array(rows[start:end])), types).combine_chunks()
         for batch in part.to_batches():
             content = batch.serialize()
             first = int(numbers[start])

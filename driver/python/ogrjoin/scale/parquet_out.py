@@ -29,7 +29,7 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from .._errors import InvalidError
-from .._joined import ROW_GROUP_ROWS, geo_metadata, parquet_writer, sync_folder
+from .._joined import COMPLETE, ROW_GROUP_ROWS, geo_metadata, parquet_writer, sync_folder
 from .._scan import extension_of
 from . import boxes as _boxes
 from .footers import open_filesystem
@@ -242,7 +242,7 @@ class ParquetOutput:
         if former is not None:
             filesystem.move(folder, former)
         filesystem.move(whole, folder)
-        _sync_names(filesystem, folder.rpartition("/")[0] or "/")
+        _sync_names(filesystem, folder.rpartition("/")[0] or "/", COMPLETE)
         if former is not None:
             _remove(filesystem, former)
 
@@ -267,9 +267,9 @@ def _remove(filesystem: Any, folder: str) -> None:
         pass
 
 
-def _sync_names(filesystem: Any, folder: str) -> None:
+def _sync_names(filesystem: Any, folder: str, state: str = "") -> None:
     if filesystem.type_name == "local":
-        sync_folder(folder)
+        sync_folder(folder, state)
 
 
 def _sync(path: str) -> None:

@@ -133,18 +133,59 @@ class SideRows:
             self._file = None
 
 
-_WITHOUT_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+# The types of views, which a pyarrow of before 16 lacks, and what stands for them.
+_PLAIN = {
+    getattr(pa, view)(): plain
+    for view, plain in (("string_view", pa.large_string()), ("binary_view", pa.large_binary()))
+    if hasattr(pa, view)
+}
+
+
+def _plain_type(kind: Any) -> Any:
+    """Returns the type with plain texts and bytes in place of views, also in lists,
+    structs and maps."""
+
+    def plain(field: Any) -> Any:
+        return field.with_type(_plain_type(field.type))
+
+    if pa.types.is_struct(kind):
+        return pa.struct([plain(kind.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_list(kind):
+        return pa.list_(plain(kind.value_field))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain(kind.value_field))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(plain(kind.value_field), kind.list_size)
+    if pa.types.is_map(kind):
+        return pa.map_(plain(kind.key_field), plain(kind.item_field), kind.keys_sorted)
+    return _PLAIN.get(kind, kind)
+
+
+def plain_types(schema: Any) -> list[Any]:
+    """Returns the types of the columns for with_types() before take() of pyarrow, which
+    refuses views."""
+    return [_plain_type(kind) for kind in schema.types]
+
+
+def with_types(rows: Any, types: list[Any]) -> Any:
+    """Returns a table or record batch with columns of these types. A NULL in a field that
+    allows none, which cast() of a table refuses, remains."""
+    schema = rows.schema
+    columns = rows.columns
+    changed = [i for i, kind in enumerate(schema.types) if kind != types[i]]
+    if not changed:
+        return rows
+    for i in changed:
+        columns[i] = columns[i].cast(types[i])
+        schema = schema.set(i, schema.field(i).with_type(types[i]))
+    return type(rows).from_arrays(columns, schema=schema)
 
 
 def take_rows(rows: Any, numbers: Any) -> Any:
-    """Returns the rows of a table or record batch with these numbers. Columns of the
-    types string_view and binary_view, which take() of pyarrow refuses, are converted
-    to other types and back."""
-    schema = plain = rows.schema
-    for i, field in enumerate(schema):
-        plain = plain.set(i, field.with_type(_WITHOUT_VIEWS.get(field.type, field.type)))
-    taken = rows.cast(plain).take(pa.array(numbers))
-    return taken.cast(schema)
+    """Returns the rows of a table or record batch with these numbers. Columns with views
+    are converted to plain types and back."""
+    plain = with_types(rows, plain_types(rows.schema))
+    return with_types(plain.take(pa.array(numbers)), rows.schema.types)
 
 
 def _take_rows(batches: Any, rows: Any, schema: Any) -> Any:
