@@ -540,8 +540,9 @@ static const double *reals_of_entries(const struct oj_aggregate_field *field,
 }
 
 /* Returns the value of pair i as a double, or NaN if it has none. */
-static double real_of_pair(const struct oj_aggregate_field *field,
-                           const struct oj_aggregate_pair_list *list, int64_t i)
+static double read_pair_value_as_real(const struct oj_aggregate_field *field,
+                                      const struct oj_aggregate_pair_list *list,
+                                      int64_t i)
 {
     const double *values = reals_of_entries(field, list);
     return values != NULL ? values[list->entry[i]] : (double)NAN;
@@ -561,7 +562,7 @@ static int integer_of_pair(const struct oj_aggregate_field *field,
         *value = list->fid[list->at[i]];
     else
     {
-        real = real_of_pair(field, list, i);
+        real = read_pair_value_as_real(field, list, i);
         *value = isnan(real) ? 0 : (int64_t)real;
         return !isnan(real);
     }
@@ -614,7 +615,7 @@ static void read_texts(const struct oj_aggregate_field *field,
     for (int64_t i = 0; i < list->n; i++)
     {
         const char *text =
-            oj_pair_value_text(which, real_of_pair(field, list, i));
+            oj_pair_value_text(which, read_pair_value_as_real(field, list, i));
         memory->is_null[i] = text == NULL;
         bytes[i].bytes = text != NULL ? text : "";
         bytes[i].n = (int64_t)strlen(bytes[i].bytes);
@@ -640,7 +641,7 @@ write_values_as_texts(const struct oj_aggregate_field *field,
             is_there = integer_of_pair(field, list, i, &value.integer);
         else
         {
-            value = oj_plain_real(real_of_pair(field, list, i));
+            value = oj_plain_real(read_pair_value_as_real(field, list, i));
             is_there = !isnan(value.real);
         }
         memory->is_null[i] = (uint8_t)!is_there;

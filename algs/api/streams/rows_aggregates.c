@@ -175,7 +175,8 @@ static oj_status read_value(const struct ArrowSchema *schema,
 }
 
 /* Sets the pointers that keep_text() left NULL while v->text could still move.
- * v->text holds the texts of the rows 0 .. n - 1 in this order. */
+ * v->text holds the kept texts in the order of the rows; rows that are NULL or
+ * borrow their text have a pointer already. */
 static void set_pointers_to_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;

@@ -31,10 +31,14 @@ static int mixes_points_and_others(const struct oj_flat *join_side)
            (join_side->part_kinds & OJ_PART_POINT) != 0;
 }
 
-/* Returns 1 for nearest joins with k <= MOST_K, and for dwithin joins with a
- * maximum distance of the join or of each input feature. With a minimum
- * distance, nearest joins need features that are points: the distance of a
- * feature with several segments is known only after the last one. */
+/* Returns 1 for nearest joins whose k (at most the number of join features) is
+ * <= MOST_K, and for dwithin joins with a maximum distance of the join or of
+ * each input feature. If input is NULL, its distances are not known yet, and a
+ * dwithin join is accepted. Returns 0 if the join features have maximum
+ * distances, or if features of equal geometry are excluded and the join side
+ * mixes points and others. With a minimum distance, nearest joins need join
+ * features that are points: the distance of a feature with several segments is
+ * known only after the last one. */
 static int supports_tree_distance_join(const struct oj_relation *relation,
                                        const struct oj_flat *join_side,
                                        const struct oj_flat *input)
@@ -68,8 +72,10 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
     return &((const struct tree_index *)wrapped)->side;
 }
 
-/* Returns the bytes of the arrays and pairs of n points. The number of pairs
- * within a distance is not known, so 16 per point are assumed. */
+/* Returns the bytes of the arrays and pairs of n points. For each pair, a
+ * candidate and the output have a distance and a number (the factor 2). dwithin
+ * joins are assumed to have 16 candidates per point, since their number is not
+ * known; nearest joins 2 k, which leaves room for ties. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
