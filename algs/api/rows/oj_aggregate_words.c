@@ -550,9 +550,9 @@ static double read_pair_value_as_real(const struct oj_aggregate_field *field,
 
 /* Sets *value to the value of pair i as an integer, or to the code of its text.
  * Returns 0 if the pair has no value, otherwise 1. */
-static int integer_of_pair(const struct oj_aggregate_field *field,
-                           const struct oj_aggregate_pair_list *list, int64_t i,
-                           int64_t *value)
+static int read_pair_value_as_integer(const struct oj_aggregate_field *field,
+                                      const struct oj_aggregate_pair_list *list,
+                                      int64_t i, int64_t *value)
 {
     double real;
     *value = 0;
@@ -598,7 +598,7 @@ static int read_integers(const struct oj_aggregate_field *field,
     for (int64_t i = 0; i < list->n; i++)
     {
         memory->is_null[i] =
-            (uint8_t)!integer_of_pair(field, list, i, &integer[i]);
+            (uint8_t)!read_pair_value_as_integer(field, list, i, &integer[i]);
         any_null |= memory->is_null[i];
     }
     return any_null;
@@ -638,7 +638,8 @@ write_values_as_texts(const struct oj_aggregate_field *field,
         struct oj_plain_value value = oj_plain_integer(0);
         int is_there;
         if (oj_field_kind_is_integer(field->kind))
-            is_there = integer_of_pair(field, list, i, &value.integer);
+            is_there =
+                read_pair_value_as_integer(field, list, i, &value.integer);
         else
         {
             value = oj_plain_real(read_pair_value_as_real(field, list, i));
@@ -763,7 +764,7 @@ static oj_status set_undefined_percents(const struct oj_flat *input,
     return status;
 }
 
-oj_status oj_aggregate_words_set_undefined(
+oj_status oj_aggregate_words_mark_undefined_percents(
     const struct oj_aggregate_words *words, const struct oj_flat *input,
     int64_t first_row, struct oj_aggregates *aggregates, struct oj_error *err)
 {

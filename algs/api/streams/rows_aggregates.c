@@ -526,8 +526,8 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
         oj_aggregate_add_counts(matches, 0, a->state);
     else
         OJ_TRY(add_pairs(a, matches, join_side, values, err));
-    OJ_TRY(
-        oj_aggregate_words_set_undefined(&a->words, input, 0, a->state, err));
+    OJ_TRY(oj_aggregate_words_mark_undefined_percents(&a->words, input, 0,
+                                                      a->state, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->last_row = -1;
     OJ_TRY(oj_matches_reserve(out, matches->n_rows, matches->n_rows, 0, err));

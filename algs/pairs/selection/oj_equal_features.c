@@ -123,7 +123,7 @@ static int must_keep_next_feature(const struct needed_counts *counts, int64_t k,
     return counts->all - left_out < k;
 }
 
-static void count_needed_feature(struct needed_counts *counts, int32_t number)
+static void add_feature_to_counts(struct needed_counts *counts, int32_t number)
 {
     int64_t n;
     counts->all++;
@@ -154,7 +154,7 @@ static void mark_needed_of_class(const struct oj_equal_features *of, int64_t n,
         int needed = must_keep_next_feature(&counts, of->k, list[i].number);
         is_needed[list[i].place] = (uint8_t)needed;
         if (needed)
-            count_needed_feature(&counts, list[i].number);
+            add_feature_to_counts(&counts, list[i].number);
     }
     for (int64_t i = 0; i < n; i++)
     {

@@ -437,10 +437,10 @@ static oj_status list_k_nearest(const struct tree_index *self,
  * first; otherwise stores them in distance and rank, those of point i from
  * first[i] on. reach is NULL, or [n] the maximum distance of each point. */
 static __global__ void __launch_bounds__(BLOCK, 6)
-    find_candidates_within(const __grid_constant__ struct oj_tree_side side,
-                           const __grid_constant__ struct point_batch batch,
-                           const double *reach, int64_t *first,
-                           double *distance, int32_t *rank)
+    count_or_store_candidates_within(
+        const __grid_constant__ struct oj_tree_side side,
+        const __grid_constant__ struct point_batch batch, const double *reach,
+        int64_t *first, double *distance, int32_t *rank)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_found found;
@@ -506,15 +506,15 @@ static oj_status list_features_within(const struct tree_index *self,
     int64_t n = batch.n;
     struct candidates rows = {};
     OJ_TRY(l->make(n + 1, &rows.first));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
-                         reach, rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, count_or_store_candidates_within, self->side,
+                         batch, reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(l->scan_and_read_total(rows.first, n, &rows.n));
     if (rows.n == 0)
         return l->clear(l->out.offset.data, n + 1);
     OJ_TRY(l->make(rows.n, &rows.distance));
     OJ_TRY(l->make(rows.n, &rows.rank));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
-                         reach, rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, count_or_store_candidates_within, self->side,
+                         batch, reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(drop_duplicate_candidates(l,
                                      oj_relation_is_nearest(&self->relation)
                                          ? OJ_TREE_BY_DISTANCE

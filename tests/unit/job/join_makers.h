@@ -133,8 +133,8 @@ static inline int take_and_end(int key_number, int state)
     ck_assert_int_eq(
         take(key_number, state, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert_int_eq(maker.n_calls, is_mine);
-    oj_join_use_end(&use);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
+    oj_join_use_release(&use);
     return is_mine;
 }
 

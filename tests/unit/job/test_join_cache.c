@@ -34,14 +34,14 @@ TEST(bound)
         ck_assert(take_and_end(i, 0));
     ck_assert(!take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 2);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     /* a side larger than the limit is freed when its last user ends */
     start("1K");
     ck_assert(take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 0);
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert(!take_and_end(1, 0));
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert_int_eq(n_entries(), 0);
 }
 
@@ -83,7 +83,7 @@ TEST(bytes_of_m)
                                                      &keeps_m, NULL, &use,
                                                      &is_mine, NULL),
                          OJ_OK);
-        oj_join_use_end(&use);
+        oj_join_use_release(&use);
         n_bytes[keeps_m] = oj_join_cache_counts().n_bytes;
         oj_join_key_free(&key);
     }
@@ -119,7 +119,7 @@ TEST(not_kept)
     ck_assert(is_mine);
     ck_assert_int_eq(n_entries(), 0);
     ck_assert(take_and_end(1, 0));
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     /* a side without a key is not found in the cache, but a job can be given
      * it */
     maker.keep = 0;
@@ -132,14 +132,14 @@ TEST(not_kept)
                                                  NULL, &other, &is_mine, NULL),
                      OJ_OK);
     ck_assert(!is_mine);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert_int_eq(oj_join_cache_find_or_build(&use, NULL, make_side, &maker,
                                                  NULL, &use, &is_mine, NULL),
                      OJ_OK);
     ck_assert(is_mine);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert_int_eq(oj_join_use_side(&other)->flat.n_features, N_POINTS);
-    oj_join_use_end(&other);
+    oj_join_use_release(&other);
 }
 
 TEST(clear_leaves_what_is_used)
@@ -153,7 +153,7 @@ TEST(clear_leaves_what_is_used)
     oj_join_cache_clear();
     ck_assert_int_eq(n_entries(), 0);
     ck_assert_int_eq(oj_join_use_side(&use)->flat.n_features, N_POINTS);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert(take_and_end(1, 0));
 }
 
@@ -186,7 +186,7 @@ TEST(without_memory)
             ck_assert_int_eq(error.status, OJ_ERR_NOMEM);
             ck_assert_int_eq(n_entries(), 0);
         }
-        oj_join_use_end(&use);
+        oj_join_use_release(&use);
         ck_assert_int_lt(n, 10000);
     }
     ck_assert(same_answer(&answer, 0, &matches));

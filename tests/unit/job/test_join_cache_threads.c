@@ -84,7 +84,7 @@ static void *join_in_rounds(void *user)
                 w->n_wrong++;
         }
         w->n_wrong += use.stats.refine_s < 0.0;
-        oj_join_use_end(&use);
+        oj_join_use_release(&use);
     }
     return NULL;
 }
@@ -161,7 +161,7 @@ TEST(others_wait)
         n_mine += workers[i].is_mine;
     }
     for (int i = 0; i < N_THREADS; i++)
-        oj_join_use_end(&workers[i].use);
+        oj_join_use_release(&workers[i].use);
     ck_assert_int_eq(n_mine, 1);
     ck_assert_int_eq(maker.n_calls, 1);
     ck_assert_int_eq(n_entries(), 1);
@@ -224,8 +224,8 @@ TEST(cancelled_maker)
     ck_assert_int_eq(workers[2].status, OJ_OK);
     ck_assert_int_eq(quick.n_calls, 1);
     ck_assert_int_eq(workers[1].is_mine + workers[2].is_mine, 1);
-    oj_join_use_end(&workers[1].use);
-    oj_join_use_end(&workers[2].use);
+    oj_join_use_release(&workers[1].use);
+    oj_join_use_release(&workers[2].use);
     ck_assert_int_eq(n_entries(), 1);
     /* if no other thread waits, a cancelled side is removed */
     start(NULL);
@@ -335,8 +335,8 @@ TEST(stopped_batch)
     ck_assert_int_eq(
         oj_join_use_join_batch(&other, &answer.view, &matches, NULL), OJ_OK);
     ck_assert(same_answer(&answer, 0, &matches));
-    oj_join_use_end(&worker.use);
-    oj_join_use_end(&other);
+    oj_join_use_release(&worker.use);
+    oj_join_use_release(&other);
     ck_assert(!take_and_end(0, 0));
     oj_flat_buf_free(&answer.input);
 }

@@ -232,6 +232,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
+/* Returns 1 if this allocation, the last one that was counted, is the one that
+ * must fail alone. While places are recorded (is_noting), returns 0 and adds
+ * the allocation to `at` if its place has fewer than n_times there. */
 static int is_to_fail_alone(void)
 {
     void *calls[10];
