@@ -266,7 +266,8 @@ static __device__ int64_t count_pairs_of_row(const struct cuda_gpics_search &s,
     return n;
 }
 
-/* Doubles the radius of each open row until its pairs suffice. */
+/* Doubles the radius of each open row until the pairs within it suffice
+ * (is_answered()). */
 static __global__ void
 enlarge_reach_of_single_rows(const __grid_constant__ struct cuda_gpics_search s)
 {

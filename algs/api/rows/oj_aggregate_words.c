@@ -431,12 +431,12 @@ operand_of_cover_function(const char *function)
         OJ_COLUMN_PAIR_VALUE, (int)values_of_covers[i].value, OJ_FIELD_FLOAT64};
 }
 
-/* Adds an operand of aggregate i in the form that the function needs; *index is
- * its index in words->fields. */
-static oj_status add_operand(struct oj_aggregate_words *words, int i,
-                             const char *named,
-                             const struct oj_aggregate_operand *operand,
-                             int *index, struct oj_error *err)
+/* Finds the operand of aggregate i among words->fields, in the form that the
+ * function needs, or adds it. *index is its index in words->fields. */
+static oj_status find_or_add_operand(struct oj_aggregate_words *words, int i,
+                                     const char *named,
+                                     const struct oj_aggregate_operand *operand,
+                                     int *index, struct oj_error *err)
 {
     struct oj_aggregate_field wanted = {operand->origin, operand->column,
                                         operand->kind, OJ_FORM_NUMBER};
@@ -475,9 +475,10 @@ oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
     if (named == NULL)
         values = NULL;
     else
-        OJ_TRY(add_operand(words, i, named, values, &what->column, err));
+        OJ_TRY(
+            find_or_add_operand(words, i, named, values, &what->column, err));
     if (kind == OJ_AGG_WEIGHTED_MEAN)
-        OJ_TRY(add_operand(
+        OJ_TRY(find_or_add_operand(
             words, i, word->weight != NULL ? word->weight : "overlap",
             word->weight != NULL ? weights : &overlap, &what->weight, err));
     words->has_weighted_sum |= kind == OJ_AGG_WEIGHTED_SUM;
@@ -745,10 +746,10 @@ static int is_covered_percent(const struct oj_aggregate_words *words, int i)
 }
 
 /* Marks the rows for aggregate i, which is a covered_percent. */
-static oj_status set_undefined_percents(const struct oj_flat *input,
-                                        int64_t first_row, int i,
-                                        struct oj_aggregates *aggregates,
-                                        struct oj_error *err)
+static oj_status mark_undefined_percents(const struct oj_flat *input,
+                                         int64_t first_row, int i,
+                                         struct oj_aggregates *aggregates,
+                                         struct oj_error *err)
 {
     struct oj_cover_work work = {0};
     oj_status status = OJ_OK;
@@ -772,7 +773,7 @@ oj_status oj_aggregate_words_mark_undefined_percents(
     {
         if (is_covered_percent(words, i))
             OJ_TRY(
-                set_undefined_percents(input, first_row, i, aggregates, err));
+                mark_undefined_percents(input, first_row, i, aggregates, err));
     }
     return OJ_OK;
 }

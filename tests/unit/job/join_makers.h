@@ -51,7 +51,7 @@ struct maker
     oj_status failure;
     /* cancel flag of the thread that makes the side, or NULL */
     const int *cancel;
-    int n_calls; /* counted atomically */
+    int n_calls; /* how often the side was made, counted atomically */
 };
 
 static inline int is_raised(const int *flag)
@@ -140,7 +140,7 @@ static inline int take_and_end(int key_number, int state)
 
 /* Empties the cache. max is its maximum size as text, or NULL for the
  * default. */
-static inline void start(const char *max)
+static inline void empty_cache(const char *max)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", max);
     oj_join_cache_clear();
