@@ -17,11 +17,15 @@
 /** The number of a slot among the slots of all pages. */
 #define LIVE_PLACE_OF(page, slot) ((uint64_t)(page)*LIVE_PAGE_POINTS + (slot))
 
-/** Flags of live_batch.place. A row without flags stays in its page. */
-#define LIVE_NO_PLACE (UINT64_C(1) << 61) /* the point was in no page */
-#define LIVE_LEAVES (UINT64_C(1) << 62)   /* the point leaves its page */
-#define LIVE_ARRIVES                                                           \
-    (UINT64_C(1) << 63) /* the point goes to another page, or is new */
+/** Flags of live_batch.place. A row without flags stays in its page.
+ *
+ *   LIVE_NO_PLACE  no point of the id was in a page, or the row is superseded
+ *   LIVE_LEAVES    the point leaves its page
+ *   LIVE_ARRIVES   the point goes to another page, or is new
+ */
+#define LIVE_NO_PLACE (UINT64_C(1) << 61)
+#define LIVE_LEAVES (UINT64_C(1) << 62)
+#define LIVE_ARRIVES (UINT64_C(1) << 63)
 
 /** Counts of the rows of a slice. */
 struct live_rows

@@ -529,7 +529,7 @@ static int is_page_empty_or_mergeable(const struct live_state *state,
 /* Lists the pages of a bucket that are empty now, or whose leaf and its
  * siblings have few enough points to be united. A listed page number may have
  * been freed and used again since; tidying the new page does no harm. */
-static void find_empty_or_mergeable_pages(int64_t bucket, int thread,
+static void list_empty_or_mergeable_pages(int64_t bucket, int thread,
                                           void *user)
 {
     struct live_batch *b = user;
@@ -661,7 +661,7 @@ static void free_or_merge_pages_left_by_points(struct live_batch *b)
     struct live_reshape *task;
     struct oj_keyed *node;
     int64_t n = 0;
-    live_batch_run_on_buckets(b, find_empty_or_mergeable_pages);
+    live_batch_run_on_buckets(b, list_empty_or_mergeable_pages);
     for (int64_t k = 0; k < b->n_buckets; k++)
         n += b->bucket[k].n_untidy;
     if (n == 0)

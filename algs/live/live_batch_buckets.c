@@ -98,7 +98,8 @@ static void distribute_slice_to_buckets(int64_t first, int64_t end, void *user)
 }
 
 /* Counts the points that leave each page, and lists these pages. */
-static void count_points_leaving_pages(struct live_batch *b, int64_t bucket)
+static void count_leaving_points_and_list_pages(struct live_batch *b,
+                                                int64_t bucket)
 {
     uint32_t *n_leaving = b->live->leaving;
     uint32_t *left = b->left + b->first_leaver[bucket];
@@ -146,7 +147,7 @@ static void prepare_bucket(int64_t bucket, int thread, void *user)
     struct live_batch *b = user;
     int64_t end = b->first_mover[bucket + 1], next, n = 0;
     (void)thread;
-    count_points_leaving_pages(b, bucket);
+    count_leaving_points_and_list_pages(b, bucket);
     sort_movers(b, bucket);
     for (int64_t i = b->first_mover[bucket]; i < end; i = next)
     {

@@ -45,8 +45,8 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
                        "the papers' methods on a GPU do not support "
                        "within_time and during: use the backend cuda");
     index->args = *args;
-    OJ_TRY(oj_gpu_find_devices(&args->options, &index->module, &options.gpus,
-                               err));
+    OJ_TRY(oj_gpu_load_and_choose_devices(&args->options, &index->module,
+                                          &options.gpus, err));
     return index->module->papers_index(method, args->join_side, args->tie_rank,
                                        relation, &options, &index->on_gpu,
                                        stats, err);

@@ -42,8 +42,8 @@ static oj_status build_cuda_quadrants(struct oj_index *wrapped,
             "with max_distance, k 1, ties first, metric planar and "
             "distance least, without min_distance: use the backend cuda");
     index->args = *args;
-    OJ_TRY(oj_gpu_find_devices(&args->options, &index->module, &options.gpus,
-                               err));
+    OJ_TRY(oj_gpu_load_and_choose_devices(&args->options, &index->module,
+                                          &options.gpus, err));
     return index->module->quadrant_index(args->join_side, args->tie_rank,
                                          relation, &options, &index->on_gpu,
                                          stats, err);

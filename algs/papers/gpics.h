@@ -4,8 +4,8 @@
 
 #include "../foundations/relation/oj_index.h"
 
-/** takes() of the engines with the methods of G-PICS, on the CPU and on a GPU.
- * Returns 1 for the four queries of the paper. */
+/** supports() of the engines with the methods of G-PICS, on the CPU and on a
+ * GPU. Returns 1 for the four queries of the paper. */
 int oj_gpics_supports_join(const struct oj_relation *relation,
                            const struct oj_flat *join_side,
                            const struct oj_flat *input);

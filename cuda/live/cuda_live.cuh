@@ -86,9 +86,11 @@ OJ_MUST_USE oj_status oj_cuda_live_make_device_current(
 
 /* --- batches of changes --------------------------------------------------- */
 
-/** What a change does on a device. OJ_LIVE_OUTSIDE is added if the new position
- *  is outside of the frame of the codes. With several devices, each has the
- *  points of its region. */
+/** What a change does on a device. With several devices, each holds the points
+ *  of its region. OJ_LIVE_OUTSIDE is added to OJ_LIVE_PUT, OJ_LIVE_STAYS and
+ *  OJ_LIVE_MOVES if the new position is outside of the frame of the Morton
+ * codes (oj_cuda_live_pages.frame). Other sums with OJ_LIVE_OUTSIDE have
+ * meanings of their own. */
 enum oj_live_change
 {
     OJ_LIVE_SUPERSEDED = 0, /**< nothing: a later change of the batch has this

@@ -742,7 +742,8 @@ shuffle_xor_over_lanes(const struct live_near &value, int mask)
             (int64_t)shuffle_xor_over_lanes((uint64_t)value.id, mask)};
 }
 
-/* Returns the first or the last of two values. */
+/* The order of keys: returns the smaller of two if wants_first, otherwise the
+ * greater. */
 struct key_order
 {
     template <typename Key>

@@ -266,7 +266,8 @@ static __device__ int64_t count_pairs_of_row(const struct cuda_gpics_search &s,
     return n;
 }
 
-/* Doubles the radius of each open row until its pairs suffice. */
+/* Doubles the radius of each open row until the pairs within it suffice
+ * (is_answered()). */
 static __global__ void
 enlarge_reach_of_single_rows(const __grid_constant__ struct cuda_gpics_search s)
 {
@@ -338,10 +339,11 @@ write_registrations_of_row(const struct cuda_gpics_search &s, int32_t row,
                           });
 }
 
-static oj_status sort_registrations(struct oj_cuda_work *work,
-                                    const struct cuda_gpics_search &search,
-                                    uint32_t **leaf, int32_t **row,
-                                    int64_t *n_registrations)
+/* Makes the registrations (an input row in a leaf that it meets) of the open
+ * rows: leaf [*n_registrations] ascending, and row. */
+static oj_status make_sorted_registrations(
+    struct oj_cuda_work *work, const struct cuda_gpics_search &search,
+    uint32_t **leaf, int32_t **row, int64_t *n_registrations)
 {
     const struct cuda_gpics_search s = search;
     int64_t *offset, n = 0;
@@ -381,7 +383,7 @@ static oj_status register_open_rows(struct oj_cuda_work *work,
     int64_t n = 0, n_nodes = s->tree.n_nodes, *first, *block;
     uint32_t *leaf;
     int32_t *row;
-    OJ_TRY(sort_registrations(work, *s, &leaf, &row, &n));
+    OJ_TRY(make_sorted_registrations(work, *s, &leaf, &row, &n));
     OJ_TRY(work->make(n_nodes + 1, &first));
     OJ_TRY(oj_cuda_find_pair_offsets(work, leaf, n, n_nodes, 0, first));
     OJ_TRY(work->scan_of_computed_values(

@@ -184,8 +184,10 @@ static __device__ uint64_t key_of_coordinate(double v)
     return bits >> 63 != 0 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
-static oj_status sort_by_coordinates(struct oj_cuda_work *work,
-                                     struct gpics_growth *g)
+/* Makes the orders of the points along x and along y, and puts all points into
+ * the root (node_of 0). */
+static oj_status sort_points_along_axes(struct oj_cuda_work *work,
+                                        struct gpics_growth *g)
 {
     const double *const axis[2] = {g->points.x, g->points.y};
     for (int i = 0; i < 2; i++)
@@ -436,7 +438,7 @@ static oj_status grow_tree(struct oj_cuda_work *work,
 {
     int most_levels = g->is_kdtree ? 2 * OJ_GPICS_LEVELS : OJ_GPICS_LEVELS;
     OJ_TRY(make_root(work, frame, g));
-    OJ_TRY(g->is_kdtree ? sort_by_coordinates(work, g)
+    OJ_TRY(g->is_kdtree ? sort_points_along_axes(work, g)
                         : sort_by_path(work, frame, g));
     while (g->level < most_levels)
     {

@@ -163,9 +163,9 @@ static int may_block_sizes_match(const struct cuda_text_matrix *m,
 
 /* Joins each block of features with all blocks of rows. If sizes is NULL, all
  * features are one block. */
-static oj_status count_common_of_all_blocks(struct oj_cuda_work *work,
-                                            struct cuda_text_matrix *m,
-                                            const struct cuda_sizes *sizes)
+static oj_status join_features_by_blocks(struct oj_cuda_work *work,
+                                         struct cuda_text_matrix *m,
+                                         const struct cuda_sizes *sizes)
 {
     int64_t step = sizes != NULL ? block_sets : m->features.n;
     int64_t row_step = sizes != NULL ? block_sets : most_cells / step;
@@ -223,8 +223,8 @@ static oj_status find_pairs(struct oj_cuda_work *work,
         status = oj_cuda_share_find_pairs(
             work, 1, &m->found, 4 * m->rows.n + (1 << 16), share,
             [&]() {
-                return count_common_of_all_blocks(work, m,
-                                                  by_size ? &sizes : NULL);
+                return join_features_by_blocks(work, m,
+                                               by_size ? &sizes : NULL);
             });
     oj_free(sizes.row);
     oj_free(sizes.feature);

@@ -336,8 +336,8 @@ static oj_status check_option_fits_dataset(const struct oj_option *option,
     if (option->not_read == NULL)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "-%s has no meaning for a join that is read as a dataset: "
-                   "%s",
+                   "-%s has no meaning in a spec file or a dataset: %s; leave "
+                   "it out",
                    option->name, option->not_read);
 }
 

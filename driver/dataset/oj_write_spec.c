@@ -124,8 +124,8 @@ oj_status oj_write_spec_run(const struct oj_command *command,
                                     print_spec, line, err);
     if (status == OJ_OK && command->output.dst != NULL)
         oj_notice("%s is not written: -write_spec runs no join, and the spec "
-                  "file names no destination (leave it out here)",
-                  command->output.dst);
+                  "file names no destination (leave %s out)",
+                  command->output.dst, command->output.dst);
     if (status == OJ_OK)
         oj_notice("%s written; GDAL programs open it as a dataset",
                   command->write_spec);

@@ -241,7 +241,7 @@ int oj_failed_writes_errno(const char *folder)
     return found != NULL ? atomic_load(&found->first_errno) : 0;
 }
 
-void oj_failed_writes_end(const char *folder)
+void oj_failed_writes_unwatch(const char *folder)
 {
     struct watched_folder **link, *found;
     pthread_mutex_lock(&folders_lock);

@@ -18,8 +18,8 @@
 const char *oj_failed_writes_prefix(void);
 
 /** Records failed writes to files in this folder (a path with the prefix) until
- *  oj_failed_writes_end(). All files in the folder must be closed before that
- *  call. */
+ *  oj_failed_writes_unwatch(). All files in the folder must be closed before
+ * that call. */
 OJ_MUST_USE oj_status oj_failed_writes_watch(const char *folder,
                                              struct oj_error *err);
 
@@ -28,6 +28,6 @@ OJ_MUST_USE oj_status oj_failed_writes_watch(const char *folder,
 int oj_failed_writes_errno(const char *folder);
 
 /** Ends the watch; accepts a folder that is not watched. */
-void oj_failed_writes_end(const char *folder);
+void oj_failed_writes_unwatch(const char *folder);
 
 #endif

@@ -263,7 +263,7 @@ static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
 static void close_temporary(struct oj_temporary *t)
 {
     if (t->access_path[0] != '\0')
-        oj_failed_writes_end(t->access_path);
+        oj_failed_writes_unwatch(t->access_path);
     if (t->folder_file >= 0)
         (void)oj_folder_clear(t->folder_file, lock_name);
     if (t->folder[0] != '\0')

@@ -829,7 +829,7 @@ int oj_job_threads(const struct oj_job *job)
 void oj_job_close(struct oj_job *job)
 {
     oj_join_side_free(&job->own_join_side);
-    oj_join_use_end(&job->join_use);
+    oj_join_use_release(&job->join_use);
     oj_join_files_free(&job->input_files);
     oj_join_files_free(&job->join_files);
     oj_tiled_join_close(job->tiled);

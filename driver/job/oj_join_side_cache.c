@@ -505,7 +505,7 @@ void oj_join_use_stop(struct oj_join_use *use)
     pthread_mutex_unlock(&cache.mutex);
 }
 
-void oj_join_use_end(struct oj_join_use *use)
+void oj_join_use_release(struct oj_join_use *use)
 {
     int64_t limit;
     if (use->entry == NULL)

@@ -79,8 +79,8 @@ void oj_join_key_free(struct oj_join_key *key);
 struct oj_join_entry;
 
 /** A use of an entry of the cache. Zeroed memory is a valid use without an
- *  entry. Between oj_join_cache_find_or_build() and oj_join_use_end() it must
- *  not be moved in memory. Not thread-safe, except oj_join_use_stop(). */
+ *  entry. Between oj_join_cache_find_or_build() and oj_join_use_release() it
+ * must not be moved in memory. Not thread-safe, except oj_join_use_stop(). */
 struct oj_join_use
 {
     struct oj_join_entry *entry; /**< NULL if the use has no entry */
@@ -130,7 +130,7 @@ OJ_MUST_USE oj_status oj_join_use_join_batch(struct oj_join_use *use,
 void oj_join_use_stop(struct oj_join_use *use);
 
 /** Releases the entry; a use without one is accepted. */
-void oj_join_use_end(struct oj_join_use *use);
+void oj_join_use_release(struct oj_join_use *use);
 
 /** Frees all entries without users; others are freed when they are released.
  *  Called automatically when the library is unloaded or the process ends. */

@@ -590,7 +590,7 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
     struct oj_bytes *held = &tiles->held;
     tiles->n_dimensions = flat->vectors.n_dimensions;
     if (flat->m != NULL)
-        tiles->m_found |= oj_flat_find_m_values(flat);
+        tiles->m_found |= oj_flat_m_presence(flat);
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end, n_joined, n_tokens = 0;

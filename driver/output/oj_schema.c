@@ -422,8 +422,8 @@ static oj_status create_fields(const struct oj_output *o,
     if (schema->n_fields > 0 &&
         !OGR_L_TestCapability(place->layer, OLCCreateField))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the format %s stores no user-defined fields; choose "
-                       "another one",
+                       "the format %s stores no user-defined fields: write "
+                       "another format (-f)",
                        GDALGetDescription(o->driver));
     for (int i = 0; i < (int)schema->n_fields; i++)
         OJ_TRY(

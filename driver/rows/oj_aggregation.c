@@ -652,8 +652,8 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
     }
     start_block(a->block, &source, side->flat.fid, side->ordinal, 0);
     OJ_TRY(add_pairs_of_answer(a, matches, first, &side->flat, values, err));
-    return oj_aggregate_words_set_undefined(&a->words, input, first, a->state,
-                                            err);
+    return oj_aggregate_words_mark_undefined_percents(&a->words, input, first,
+                                                      a->state, err);
 }
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)

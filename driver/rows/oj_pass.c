@@ -352,7 +352,9 @@ oj_status oj_pass_reopen_if_outdated(struct oj_pass *pass, struct oj_error *err)
     return open_sides(pass->command, pass, err);
 }
 
-static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
+/* Closes the reader and its batches, and sets the filters of the input. */
+static oj_status close_batches_and_set_filters(struct oj_pass *pass,
+                                               struct oj_error *err)
 {
     close_reader_and_batches(pass);
     return oj_source_set_filter(&pass->job.input, pass->box, pass->where, err);
@@ -682,7 +684,9 @@ static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
         pass->answers_from = OJ_ANSWERS_CHOSEN;
     else
         oj_pass_choice_close(&pass->choice);
-    return status == OJ_OK && is_shared(pass) ? set_filters(pass, err) : status;
+    return status == OJ_OK && is_shared(pass)
+               ? close_batches_and_set_filters(pass, err)
+               : status;
 }
 
 static oj_status start_making_rows(struct oj_pass *pass, struct oj_error *err)
@@ -779,7 +783,7 @@ static oj_status copy_config_and_set_filters(struct oj_pass *pass,
         return OJ_OK;
     CSLDestroy(pass->settings);
     pass->settings = CPLGetThreadLocalConfigOptions();
-    return set_filters(pass, err);
+    return close_batches_and_set_filters(pass, err);
 }
 
 static oj_status start_input_pipeline(struct oj_pass *pass,
@@ -1091,7 +1095,7 @@ oj_status oj_pass_input_count_or_extent(struct oj_pass *pass, int force,
     const struct oj_source *input = &pass->job.input;
     int64_t limit = pass->job.command->limit;
     WORK_ON(pass);
-    OJ_TRY(set_filters(pass, err));
+    OJ_TRY(close_batches_and_set_filters(pass, err));
     if (extent != NULL)
     {
         *n = OGR_L_GetExtent(input->layer, extent, force) == OGRERR_NONE;

@@ -249,11 +249,11 @@ static oj_status check_join_side_has_m(const struct oj_job *job,
 {
     char side[256];
     snprintf(side, sizeof side, "the join layer '%.200s'", job->join.name);
-    return oj_row_along_check_m(
-        "-", side,
-        job->tiled != NULL ? job->tiles.m_found
-                           : oj_flat_find_m_values(&job->join_side->flat),
-        err);
+    return oj_row_along_check_m("-", side,
+                                job->tiled != NULL
+                                    ? job->tiles.m_found
+                                    : oj_flat_m_presence(&job->join_side->flat),
+                                err);
 }
 
 oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)

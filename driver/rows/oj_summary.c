@@ -267,10 +267,12 @@ static void notice_rows_without_heading(const struct oj_job *job)
 {
     int64_t n = job->sides.reshape[0].found.missing.n_no_heading;
     if (n > 0)
-        oj_notice("%s of the input layer %s no heading (NULL, no number, or "
-                  "beyond 360 degrees): every direction fits %s",
+        oj_notice("%s of the input layer %s no heading (the value of -heading "
+                  "%s is NULL, no number, or beyond 360 degrees): every "
+                  "direction fits %s",
                   oj_message_count_and_noun(n, "row", "rows"),
                   oj_word_one_or_many(n, "has", "have"),
+                  job->command->heading_field,
                   oj_word_one_or_many(n, "it", "them"));
 }
 

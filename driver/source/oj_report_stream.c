@@ -195,8 +195,9 @@ static oj_status find_format(struct oj_report_stream *s, struct oj_error *err)
     if (s->format == FORMAT_UNKNOWN &&
         memchr(s->bytes, '\0', (size_t)s->n_bytes) != NULL)
         return oj_fail(err, OJ_ERR_DATA,
-                       "the bytes on %s are neither CSV nor GeoJSONSeq: write "
-                       "reports in one of these formats, one per line",
+                       "the bytes on %s contain a zero byte, so they are "
+                       "neither CSV nor GeoJSONSeq in UTF-8: write reports in "
+                       "one of these formats, one per line, without zero bytes",
                        s->options.name);
     while (i < s->n_bytes && strchr(" \t\r\n", s->bytes[i]) != NULL)
         i++;

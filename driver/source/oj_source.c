@@ -526,7 +526,8 @@ static int is_undefined_crs(OGRSpatialReferenceH srs)
     return name == NULL || strncasecmp(name, "Undefined", 9) == 0;
 }
 
-static oj_status find_crs(struct oj_source *s, struct oj_error *err)
+/* Sets s->srs to a copy of the CRS of the layer; it stays NULL without one. */
+static oj_status clone_crs_of_layer(struct oj_source *s, struct oj_error *err)
 {
     OGRSpatialReferenceH srs = OGR_L_GetSpatialRef(s->layer);
     if (srs == NULL || is_undefined_crs(srs))
@@ -612,7 +613,7 @@ static oj_status open_layer(struct oj_source *s,
     OJ_TRY(check_geometry(s, command, err));
     s->has_wrong_stream = has_wrong_stream(s);
     OJ_TRY(set_filters(s, err));
-    return find_crs(s, err);
+    return clone_crs_of_layer(s, err);
 }
 
 /* Opens the stream of reports on stdin that -events takes as input. */
@@ -638,7 +639,7 @@ static oj_status open_report_stream(struct oj_source *s,
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
     OJ_TRY(check_geometry(s, command, err));
     OJ_TRY(set_filters(s, err));
-    return find_crs(s, err);
+    return clone_crs_of_layer(s, err);
 }
 
 static int is_report_stream(const struct oj_source *s,

@@ -629,7 +629,7 @@ void oj_flat_slice_free(struct oj_flat_slice *slice)
     memset(slice, 0, sizeof *slice);
 }
 
-unsigned oj_flat_find_m_values(const struct oj_flat *flat)
+unsigned oj_flat_m_presence(const struct oj_flat *flat)
 {
     unsigned found = 0;
     if (oj_flat_is_points(flat))

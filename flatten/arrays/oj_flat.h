@@ -298,7 +298,7 @@ void oj_flat_slice_free(struct oj_flat_slice *slice);
 void oj_flat_counts_add(struct oj_flat_counts *sum,
                         const struct oj_flat_counts *counts);
 
-/** Bits of the mask that oj_flat_find_m_values() returns. */
+/** Bits of the mask that oj_flat_m_presence() returns. */
 enum oj_m_found
 {
     OJ_M_IS_NEEDED = 1, /**< there are lines or rings */
@@ -308,7 +308,7 @@ enum oj_m_found
 /** Returns a mask of enum oj_m_found: whether flat has lines or rings, and
  * whether one of their vertices has an M value. O(parts), and O(vertices)
  * without M values. */
-unsigned oj_flat_find_m_values(const struct oj_flat *flat);
+unsigned oj_flat_m_presence(const struct oj_flat *flat);
 
 /** Returns 1 if joins accept all n coordinates: none is NaN, infinite or beyond
  *  OJ_FLAT_MOST. */

@@ -17,7 +17,9 @@ double oj_number_read(const char *text, char **end);
 const char *oj_number_scan(const char *text, const char *end, double *out);
 
 /** Writes number with up to `digits` digits, like printf's %g; returns the
- *  length. text [size] must be large enough; it is zero-terminated. */
+ *  length. text [size] is zero-terminated; digits + 8 bytes are always enough.
+ *  If size is less, the text is truncated, but the returned length is that of
+ *  the whole number. */
 int oj_number_write(double number, int digits, char *text, size_t size);
 
 /** Returns the number that n bytes spell, ignoring white space around it, or

@@ -250,7 +250,7 @@ static oj_status merge_slice_tokens(const struct tokenising *t,
         struct text_slice *s = &t->slice[i];
         for (int64_t j = 0; j < s->table.n; j++)
         {
-            struct oj_token token = oj_token_table_get(&s->table, j);
+            struct oj_token token = oj_token_table_token_at(&s->table, j);
             int64_t n = all->table.n, number;
             OJ_ROOM(all->n_rows, n, n + 1, all->cap_n_rows, err);
             OJ_TRY(oj_token_table_put(&all->table, &token, &number, err));
@@ -274,7 +274,7 @@ static oj_status number_tokens_by_rarity(const struct oj_dictionary *d,
     {
         counted[i].n_rows = d->n_rows[i];
         counted[i].number = i;
-        counted[i].token = oj_token_table_get(&d->table, i);
+        counted[i].token = oj_token_table_token_at(&d->table, i);
     }
     qsort(counted, (size_t)d->table.n, sizeof *counted,
           compare_tokens_by_frequency);
@@ -322,7 +322,7 @@ static oj_status look_up_slice_tokens(int64_t i, int thread, void *user,
     OJ_NEW(s->number, s->table.n, err);
     for (int64_t j = 0; j < s->table.n; j++)
     {
-        struct oj_token one = oj_token_table_get(&s->table, j);
+        struct oj_token one = oj_token_table_token_at(&s->table, j);
         s->number[j] =
             (uint32_t)oj_token_table_find(&t->dictionary->table, &one);
     }

@@ -99,8 +99,8 @@ oj_status oj_token_table_put(struct oj_token_table *table,
     return OJ_OK;
 }
 
-struct oj_token oj_token_table_get(const struct oj_token_table *table,
-                                   int64_t number)
+struct oj_token oj_token_table_token_at(const struct oj_token_table *table,
+                                        int64_t number)
 {
     struct oj_token token = {table->key[number], NULL, 0};
     if (table->start != NULL)

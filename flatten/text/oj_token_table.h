@@ -57,8 +57,10 @@ OJ_MUST_USE oj_status oj_token_table_put(struct oj_token_table *table,
                                          const struct oj_token *token,
                                          int64_t *number, struct oj_error *err);
 
-struct oj_token oj_token_table_get(const struct oj_token_table *table,
-                                   int64_t number);
+/** Returns the token with this number (0 .. n - 1); its codes are borrowed from
+ *  the table and valid until the next put. */
+struct oj_token oj_token_table_token_at(const struct oj_token_table *table,
+                                        int64_t number);
 
 int64_t oj_token_table_bytes(const struct oj_token_table *table);
 

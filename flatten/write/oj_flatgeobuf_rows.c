@@ -970,9 +970,10 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
-/* Writes the header and, if the file has an index, the sorted rows with it.
- * *has_file is 0 if there are no rows: the output is then left to GDAL. */
-static oj_status write_header_and_index(void *of, int *has_file,
+/* Writes the header and, if the file has an index, the index and the rows in
+ * its order; closes the file. *has_file is 0 if there are no rows: the output
+ * is then left to GDAL. */
+static oj_status finish_flatgeobuf_file(void *of, int *has_file,
                                         struct oj_error *err)
 {
     struct flatgeobuf_rows *rows = of;
@@ -999,5 +1000,5 @@ const struct oj_row_lane oj_flatgeobuf_rows = {OJ_LANE_FLATGEOBUF,
                                                encode_and_write_rows,
                                                NULL,
                                                NULL,
-                                               write_header_and_index,
+                                               finish_flatgeobuf_file,
                                                close_flatgeobuf_writer};

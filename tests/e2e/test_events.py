@@ -209,7 +209,7 @@ def check_what_is_refused():
               message=[f"{more[0]} is for reports", "left.gpkg is read as in any join", f"leave {more[0]} out"])
     # -write_spec with -events is refused, too.
     fails(*base, "-events", "-key", "vehicle", "-write_spec", "no.ogrjoin", *ends[1:], op=False,
-          message=["-events", "read as a dataset", "stream of reports"])
+          message=["-events", "in a spec file or a dataset", "stream of reports"])
 
 
 def state_bytes():

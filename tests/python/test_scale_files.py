@@ -377,8 +377,8 @@ def test_a_pyarrow_without_views(monkeypatch):
 
 
 def test_names_are_written_to_disk(tmp_path, monkeypatch):
-    """The names in the new folder are on the disk before it gets its name, and the names
-    beside it before the former output is removed."""
+    """commit() syncs the new folder (the names of its files) before it renames it to the
+    output's name, and syncs the parent folder before it removes the former output."""
     rows = table([None], v=[1])
     events = []
 

@@ -54,9 +54,9 @@ static inline void no_matches(struct oj_matches *matches, int64_t n)
     }
 }
 
-/* Reads a layer without OGR geometries, by a lane and by features, and asserts
- * that the arrays are equal. name is the lane that must read all rows; NULL: no
- * lane may read them. */
+/* Reads a layer without OGR geometries, once by a lane and once feature by
+ * feature, and asserts that the arrays are equal. name is the lane that must
+ * read all rows; if it is NULL, no lane may read them. */
 static inline void compare_arrays(OGRLayerH layer,
                                   const struct oj_read_options *by_lane,
                                   const char *name)

@@ -23,7 +23,8 @@ struct test_field
     OGRFieldSubType subtype;
 };
 
-/* Field types. Arrow streams can carry the first N_SIMPLE_FIELDS. */
+/* Indices in test_fields, and numbers of fields. Arrow streams can carry the
+ * first N_SIMPLE_FIELDS fields. */
 enum
 {
     FIELD_I32 = 1,
@@ -86,8 +87,8 @@ enum
     FIRST_CURVE = 15
 };
 
-/* Makes a dataset with one layer "things" that has the first n_fields fields.
- */
+/* Makes a dataset with one layer "things" that has the first n_fields fields of
+ * test_fields. */
 static inline GDALDatasetH make_layer(const char *driver, const char *path,
                                       int n_fields, OGRwkbGeometryType type,
                                       const char *const *options)

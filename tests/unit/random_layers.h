@@ -104,7 +104,8 @@ static inline void add_wild(struct oj_flat_buf *buf, const struct scene *s,
     add_ring(buf, n + 1, xy);
 }
 
-/* Adds a ring with enough vertices for a grid. */
+/* Adds a ring of at least 64 vertices, enough for a grid of its edges
+ * (edge_grid.c). */
 static inline void add_large(struct oj_flat_buf *buf, const struct scene *s,
                              const double *m, double reach)
 {

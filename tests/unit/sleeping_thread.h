@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A thread stores its number here, at once before the call in which it waits.
- */
+/* Stores the number of the calling thread. Called immediately before the call
+ * in which the thread waits. */
 static inline void store_thread_number(pid_t *number)
 {
     __atomic_store_n(number, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);

@@ -1,17 +1,26 @@
-/** How the values of an Arrow type are stored, by its format string. Source:
+/** How the values of an Arrow type are stored, by its format string ("..": any
+ *  parameters). Source:
  *  https://arrow.apache.org/docs/format/CDataInterface.html.
  *
- *   format       storage                    size
- *   n            nothing
- *   b            bits
- *   i, tdD, d:   fixed                      bytes of a value
- *   u, Z         bytes                      bytes of an offset
- *   vu, vz       byte views                 bytes of a view
- *   +l, +L, +m   lists                      bytes of an offset
- *   +vl, +vL     list views                 bytes of an offset
- *   +w:3         fixed lists                values of a list
- *   +s           structs
- *   +r           runs of equal values
+ *   format             storage              size
+ *   n                  nothing
+ *   b                  bits
+ *   c C s S i I l L    fixed                bytes of a value (1 to 8)
+ *   e f g              fixed                bytes of a value (2, 4, 8)
+ *   td.. tt..          fixed                bytes of a value (4 or 8)
+ *   ts.. tD..          fixed                bytes of a value (8)
+ *   ti..               fixed                bytes of a value (4, 8 or 16)
+ *   d:..               fixed                bytes of a value (at most 32)
+ *   w:N                fixed                bytes of a value (N)
+ *   u z                bytes                bytes of an offset (4)
+ *   U Z                bytes                bytes of an offset (8)
+ *   vu vz              byte views           bytes of a view (16)
+ *   +l +m              lists                bytes of an offset (4)
+ *   +L                 lists                bytes of an offset (8)
+ *   +vl +vL            list views           bytes of an offset (4, 8)
+ *   +w:N               fixed lists          values of a list (N)
+ *   +s                 structs
+ *   +r                 runs of equal values
  */
 #ifndef OJ_ARROW_TYPE_H
 #define OJ_ARROW_TYPE_H

@@ -550,8 +550,8 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
 {
     struct oj_options *options = &join->args.options;
     struct oj_error why = {OJ_OK, ""};
-    oj_status status =
-        oj_gpu_find_devices(options, &join->module, &options->gpus, &why);
+    oj_status status = oj_gpu_load_and_choose_devices(options, &join->module,
+                                                      &options->gpus, &why);
     if (status != OJ_OK)
         return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
                        why.message);
@@ -730,7 +730,8 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
         !(may_input_have_shapes(join) && module->screen_index != NULL &&
           gpu_screen_decides_most_pairs(join)))
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
-    return oj_gpu_find_devices(&join->args.options, &module, &gpus, err);
+    return oj_gpu_load_and_choose_devices(&join->args.options, &module, &gpus,
+                                          err);
 }
 
 static int is_gpu_use_optional(const struct oj_join *join)

@@ -109,7 +109,7 @@ oj_status api_pair_maker_open(struct api_pair_maker *maker,
         return OJ_OK;
     if (request.along_is_m)
         OJ_TRY(oj_row_along_check_m("", "the right side",
-                                    oj_flat_find_m_values(join_side), err));
+                                    oj_flat_m_presence(join_side), err));
     side.joined = side.whole = &maker->join_side;
     OJ_TRY(oj_pair_stage_open(&request, &maker->stage, err));
     status = oj_pair_stage_set_join_side(maker->stage, &side, err);
@@ -133,9 +133,9 @@ void api_pair_maker_close(struct api_pair_maker *maker)
 
 /* --- choice of pairs one to one ------------------------------------------- */
 
-oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
-                                 int64_t n_rows, struct oj_matches *out,
-                                 struct oj_error *err)
+oj_status api_convert_choice_to_matches(const struct oj_one_to_one *choice,
+                                        int64_t n_rows, struct oj_matches *out,
+                                        struct oj_error *err)
 {
     int64_t n;
     const struct oj_one_pair *pair = oj_one_to_one_pairs(choice, &n);
@@ -176,7 +176,8 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
     if (status == OJ_OK)
         status = oj_one_to_one_choose_pairs(choice, maker->cancel, err);
     if (status == OJ_OK)
-        status = api_one_to_one_matches(choice, matches->n_rows, out, err);
+        status =
+            api_convert_choice_to_matches(choice, matches->n_rows, out, err);
     oj_one_to_one_large_groups(choice, &pairs->n_large_groups, &n_large_pairs);
     oj_pair_ranks_free(&ranks);
     oj_one_to_one_close(choice);

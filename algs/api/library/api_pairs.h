@@ -127,10 +127,9 @@ const char *api_pairs_value_name(enum oj_pair_value which);
 
 /** Converts a one-to-one choice to matches. The choice must label pairs by
  * their row, 0 to n_rows - 1. */
-OJ_MUST_USE oj_status api_one_to_one_matches(const struct oj_one_to_one *choice,
-                                             int64_t n_rows,
-                                             struct oj_matches *out,
-                                             struct oj_error *err);
+OJ_MUST_USE oj_status api_convert_choice_to_matches(
+    const struct oj_one_to_one *choice, int64_t n_rows, struct oj_matches *out,
+    struct oj_error *err);
 
 /** Lets the next join write its pairs behind the existing ones, into the arrays
  * of *pairs, to save a copy. */

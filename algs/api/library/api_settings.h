@@ -47,7 +47,8 @@ struct api_row_settings
                        + the argument of oj_row_request_kept_parts() */
     int crs;      /**< enum api_crs_mode */
     int64_t batch_rows, input_rows;
-    int right_is_part; /**< 1: the right side is a part of a layer */
+    int right_is_part; /**< 1: the right side is one tile of a layer, so with
+                           along=m all its lines may lack M values */
     struct oj_distance max_distance, min_distance, densify;
 
     /* Callbacks; they do not count when settings are compared. */

@@ -31,7 +31,8 @@ oj_status live_device_new(const struct ogrjoin_settings *settings,
     OJ_NEW_ZEROED(device, 1, err);
     pthread_mutex_init(&device->lock, NULL);
     device->host = host;
-    status = oj_gpu_find_devices(&options, &device->module, &options.gpus, err);
+    status = oj_gpu_load_and_choose_devices(&options, &device->module,
+                                            &options.gpus, err);
     if (status == OJ_OK)
         status = device->module->live_new(&options, &device->live, err);
     if (status == OJ_OK)

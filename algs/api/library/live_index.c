@@ -571,8 +571,9 @@ static oj_status join_in_host_memory(struct live_join *j,
     return status;
 }
 
-static oj_status join_points(struct live_join *j, struct ogrjoin_pairs **out,
-                             struct oj_error *err)
+static oj_status join_input_with_points(struct live_join *j,
+                                        struct ogrjoin_pairs **out,
+                                        struct oj_error *err)
 {
     struct layer_sets sets = {0};
     oj_status status = make_empty_index(j->settings, &j->empty, err);
@@ -601,7 +602,7 @@ static oj_status join_live(struct ogrjoin_live *live,
     j.settings = settings;
     status = api_settings_check_pairs(settings, API_PAIRS_WITH_KEPT, err);
     if (status == OJ_OK)
-        status = join_points(&j, out, err);
+        status = join_input_with_points(&j, out, err);
     ogrjoin_settings_free(defaults);
     return status;
 }

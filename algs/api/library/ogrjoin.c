@@ -1046,7 +1046,8 @@ static oj_status join_device(struct ogrjoin_index *index,
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
             "joins of points in device memory give pairs and distances only: "
-            "leave out one_to_one, similar, vector, pick and values of pairs");
+            "leave out one_to_one, similar, vector, pick and values of pairs "
+            "(overlap_area, nearest_point, bearing, intersection ...)");
     OJ_TRY(device_join(&index->devices, &side, index, points, out, err));
     atomic_fetch_add(&index->n_users, 1);
     return OJ_OK;

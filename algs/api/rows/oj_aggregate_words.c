@@ -431,12 +431,12 @@ operand_of_cover_function(const char *function)
         OJ_COLUMN_PAIR_VALUE, (int)values_of_covers[i].value, OJ_FIELD_FLOAT64};
 }
 
-/* Adds an operand of aggregate i in the form that the function needs; *index is
- * its index in words->fields. */
-static oj_status add_operand(struct oj_aggregate_words *words, int i,
-                             const char *named,
-                             const struct oj_aggregate_operand *operand,
-                             int *index, struct oj_error *err)
+/* Finds the operand of aggregate i among words->fields, in the form that the
+ * function needs, or adds it. *index is its index in words->fields. */
+static oj_status find_or_add_operand(struct oj_aggregate_words *words, int i,
+                                     const char *named,
+                                     const struct oj_aggregate_operand *operand,
+                                     int *index, struct oj_error *err)
 {
     struct oj_aggregate_field wanted = {operand->origin, operand->column,
                                         operand->kind, OJ_FORM_NUMBER};
@@ -475,9 +475,10 @@ oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
     if (named == NULL)
         values = NULL;
     else
-        OJ_TRY(add_operand(words, i, named, values, &what->column, err));
+        OJ_TRY(
+            find_or_add_operand(words, i, named, values, &what->column, err));
     if (kind == OJ_AGG_WEIGHTED_MEAN)
-        OJ_TRY(add_operand(
+        OJ_TRY(find_or_add_operand(
             words, i, word->weight != NULL ? word->weight : "overlap",
             word->weight != NULL ? weights : &overlap, &what->weight, err));
     words->has_weighted_sum |= kind == OJ_AGG_WEIGHTED_SUM;
@@ -540,8 +541,9 @@ static const double *reals_of_entries(const struct oj_aggregate_field *field,
 }
 
 /* Returns the value of pair i as a double, or NaN if it has none. */
-static double real_of_pair(const struct oj_aggregate_field *field,
-                           const struct oj_aggregate_pair_list *list, int64_t i)
+static double read_pair_value_as_real(const struct oj_aggregate_field *field,
+                                      const struct oj_aggregate_pair_list *list,
+                                      int64_t i)
 {
     const double *values = reals_of_entries(field, list);
     return values != NULL ? values[list->entry[i]] : (double)NAN;
@@ -549,9 +551,9 @@ static double real_of_pair(const struct oj_aggregate_field *field,
 
 /* Sets *value to the value of pair i as an integer, or to the code of its text.
  * Returns 0 if the pair has no value, otherwise 1. */
-static int integer_of_pair(const struct oj_aggregate_field *field,
-                           const struct oj_aggregate_pair_list *list, int64_t i,
-                           int64_t *value)
+static int read_pair_value_as_integer(const struct oj_aggregate_field *field,
+                                      const struct oj_aggregate_pair_list *list,
+                                      int64_t i, int64_t *value)
 {
     double real;
     *value = 0;
@@ -561,7 +563,7 @@ static int integer_of_pair(const struct oj_aggregate_field *field,
         *value = list->fid[list->at[i]];
     else
     {
-        real = real_of_pair(field, list, i);
+        real = read_pair_value_as_real(field, list, i);
         *value = isnan(real) ? 0 : (int64_t)real;
         return !isnan(real);
     }
@@ -597,7 +599,7 @@ static int read_integers(const struct oj_aggregate_field *field,
     for (int64_t i = 0; i < list->n; i++)
     {
         memory->is_null[i] =
-            (uint8_t)!integer_of_pair(field, list, i, &integer[i]);
+            (uint8_t)!read_pair_value_as_integer(field, list, i, &integer[i]);
         any_null |= memory->is_null[i];
     }
     return any_null;
@@ -614,7 +616,7 @@ static void read_texts(const struct oj_aggregate_field *field,
     for (int64_t i = 0; i < list->n; i++)
     {
         const char *text =
-            oj_pair_value_text(which, real_of_pair(field, list, i));
+            oj_pair_value_text(which, read_pair_value_as_real(field, list, i));
         memory->is_null[i] = text == NULL;
         bytes[i].bytes = text != NULL ? text : "";
         bytes[i].n = (int64_t)strlen(bytes[i].bytes);
@@ -637,10 +639,11 @@ write_values_as_texts(const struct oj_aggregate_field *field,
         struct oj_plain_value value = oj_plain_integer(0);
         int is_there;
         if (oj_field_kind_is_integer(field->kind))
-            is_there = integer_of_pair(field, list, i, &value.integer);
+            is_there =
+                read_pair_value_as_integer(field, list, i, &value.integer);
         else
         {
-            value = oj_plain_real(real_of_pair(field, list, i));
+            value = oj_plain_real(read_pair_value_as_real(field, list, i));
             is_there = !isnan(value.real);
         }
         memory->is_null[i] = (uint8_t)!is_there;
@@ -743,10 +746,10 @@ static int is_covered_percent(const struct oj_aggregate_words *words, int i)
 }
 
 /* Marks the rows for aggregate i, which is a covered_percent. */
-static oj_status set_undefined_percents(const struct oj_flat *input,
-                                        int64_t first_row, int i,
-                                        struct oj_aggregates *aggregates,
-                                        struct oj_error *err)
+static oj_status mark_undefined_percents(const struct oj_flat *input,
+                                         int64_t first_row, int i,
+                                         struct oj_aggregates *aggregates,
+                                         struct oj_error *err)
 {
     struct oj_cover_work work = {0};
     oj_status status = OJ_OK;
@@ -762,7 +765,7 @@ static oj_status set_undefined_percents(const struct oj_flat *input,
     return status;
 }
 
-oj_status oj_aggregate_words_set_undefined(
+oj_status oj_aggregate_words_mark_undefined_percents(
     const struct oj_aggregate_words *words, const struct oj_flat *input,
     int64_t first_row, struct oj_aggregates *aggregates, struct oj_error *err)
 {
@@ -770,7 +773,7 @@ oj_status oj_aggregate_words_set_undefined(
     {
         if (is_covered_percent(words, i))
             OJ_TRY(
-                set_undefined_percents(input, first_row, i, aggregates, err));
+                mark_undefined_percents(input, first_row, i, aggregates, err));
     }
     return OJ_OK;
 }

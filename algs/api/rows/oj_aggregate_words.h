@@ -147,7 +147,7 @@ void oj_aggregate_add_counts(const struct oj_matches *matches,
  * no length, of which a percentage could be covered. Must be called after the
  * pairs of an answer were added. Row 0 of input, which has all rows of the
  * answer, is row first_row of the aggregates. */
-OJ_MUST_USE oj_status oj_aggregate_words_set_undefined(
+OJ_MUST_USE oj_status oj_aggregate_words_mark_undefined_percents(
     const struct oj_aggregate_words *words, const struct oj_flat *input,
     int64_t first_row, struct oj_aggregates *aggregates, struct oj_error *err);
 

@@ -657,7 +657,7 @@ open_pair_stage_if_needed(struct rows_stream *s,
         return OJ_OK;
     if (request->along_is_m && !s->settings->rows.right_is_part)
         OJ_TRY(oj_row_along_check_m("", "the right side",
-                                    oj_flat_find_m_values(&s->join_flat), err));
+                                    oj_flat_m_presence(&s->join_flat), err));
     OJ_TRY(oj_pair_stage_open(request, &s->stage, err));
     return oj_pair_stage_set_join_side(s->stage, &side, err);
 }
@@ -1184,8 +1184,8 @@ static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
     if (status == OJ_OK)
         report_large_groups(s, choice);
     if (status == OJ_OK)
-        status =
-            api_one_to_one_matches(choice, s->flat.n_features, &s->chosen, err);
+        status = api_convert_choice_to_matches(choice, s->flat.n_features,
+                                               &s->chosen, err);
     oj_pair_ranks_free(&ranks);
     oj_one_to_one_close(choice);
     return status;

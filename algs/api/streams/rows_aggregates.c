@@ -214,7 +214,8 @@ static oj_status read_value(const struct ArrowSchema *schema,
 }
 
 /* Sets the pointers that keep_text() left NULL while v->text could still move.
- * v->text holds the texts of the rows 0 .. n - 1 in this order. */
+ * v->text holds the kept texts in the order of the rows; rows that are NULL or
+ * borrow their text have a pointer already. */
 static void set_pointers_to_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;
@@ -579,8 +580,8 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
         oj_aggregate_add_counts(matches, 0, a->state);
     else
         OJ_TRY(add_pairs(a, matches, join_side, values, err));
-    OJ_TRY(
-        oj_aggregate_words_set_undefined(&a->words, input, 0, a->state, err));
+    OJ_TRY(oj_aggregate_words_mark_undefined_percents(&a->words, input, 0,
+                                                      a->state, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->last_row = -1;
     OJ_TRY(oj_matches_reserve(out, matches->n_rows, matches->n_rows, 0, err));

@@ -356,8 +356,9 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
     if (o->geometry == OJ_WRITE_JOIN && o->join->geometry < 0)
         return oj_fail(
             err, OJ_ERR_ARG,
-            "geometry=join: the right side has no column of geometries: name "
-            "it with right_column, or write geometry=input");
+            "geometry=join: the right side has points of right_x and right_y, "
+            "but no column of geometries to write: give right_column in place "
+            "of right_x and right_y, or write geometry=input");
     if (!oj_how_has_join_rows(o->how) || o->geometry != OJ_WRITE_INPUT ||
         o->input->geometry < 0 || o->join->geometry < 0)
         return OJ_OK;

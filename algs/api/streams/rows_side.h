@@ -45,9 +45,10 @@ struct rows_side
     char *crs_words; /**< text of the CRS as given; NULL: none */
     struct oj_crs_text crs;
 
-    /* If geometries are converted (texts, and views of extended WKB): the
-     * schema that their column has in the arrays; `schema` then has the schema
-     * of the converted column. Otherwise released. */
+    /* The schema that the geometry column has in the arrays, if `schema` no
+     * longer has it: because texts (WKT, hex) or binary views of EWKB are
+     * converted to WKB, or because the SRID of EWKB gave the column a CRS.
+     * Otherwise released. */
     struct ArrowSchema geometry_as_read;
     struct oj_arrow_srid srid;
 };

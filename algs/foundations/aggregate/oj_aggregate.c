@@ -663,9 +663,9 @@ static inline oj_status add_to_exact_sum(struct oj_aggregates *a,
 }
 
 /* Returns the index, in column c, of the value that belongs to pair p. */
-static inline int64_t find_value_of_pair(const struct oj_aggregates *a, int c,
-                                         const struct oj_aggregate_pairs *pairs,
-                                         int64_t p)
+static inline int64_t
+index_of_pair_value(const struct oj_aggregates *a, int c,
+                    const struct oj_aggregate_pairs *pairs, int64_t p)
 {
     return a->columns[c].is_of_pairs ? p : pairs->at[p];
 }
@@ -833,7 +833,7 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     struct oj_aggregate_value weight,
         value =
             read_column_value(type, &pairs->columns[what->column],
-                              find_value_of_pair(a, what->column, pairs, p));
+                              index_of_pair_value(a, what->column, pairs, p));
     struct chosen one = {0};
     if (value.is_null)
         return OJ_OK;
@@ -846,7 +846,7 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     {
         weight = read_column_value(
             a->plan.types[what->weight], &pairs->columns[what->weight],
-            find_value_of_pair(a, what->weight, pairs, p));
+            index_of_pair_value(a, what->weight, pairs, p));
         return add_to_weighted_mean(a, state, i, &value, &weight, err);
     }
     if (what->kind == OJ_AGG_WEIGHTED_SUM)
@@ -915,7 +915,7 @@ append_pair_values_to_stores(struct oj_aggregates *a,
         enum oj_aggregate_type type = a->plan.types[store->column];
         const struct oj_aggregate_value value =
             read_column_value(type, &pairs->columns[store->column],
-                              find_value_of_pair(a, store->column, pairs, p));
+                              index_of_pair_value(a, store->column, pairs, p));
         struct oj_value_sort_value held = {0};
         if (value.is_null)
             continue;

@@ -20,10 +20,16 @@ oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
                            struct oj_geodesic **out, struct oj_error *err)
 {
     struct oj_geodesic *geodesic;
+    if (!(fabs(ellipsoid->flattening) <= OJ_ELLIPSOID_MOST_FLATTENING))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the ellipsoid has a flattening of %g, and geodesics "
+                       "are exact up to %g: use metric sphere",
+                       ellipsoid->flattening, OJ_ELLIPSOID_MOST_FLATTENING);
     if (!oj_ellipsoid_is_usable(ellipsoid))
         return oj_fail(err, OJ_ERR_ARG,
-                       "metric ellipsoid needs an ellipsoid with a flattening "
-                       "of at most 1/50: name a CRS in degrees that has one");
+                       "metric ellipsoid measures on the ellipsoid of a CRS, "
+                       "and none is known: give the CRS with "
+                       "ogrjoin_settings_use_crs(), or use metric sphere");
     OJ_NEW(geodesic, 1, err);
     geod_init(&geodesic->series, ellipsoid->semi_major, ellipsoid->flattening);
     *out = geodesic;

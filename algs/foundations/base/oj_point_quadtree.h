@@ -34,7 +34,8 @@ struct oj_points
 struct oj_quadrant
 {
     int64_t first, end;
-    struct oj_box box; /**< bounding box of its points, not widened */
+    struct oj_box box; /**< bounding box of its points; a search widens a
+                            copy by its reach (oj_box_widened()) */
 };
 
 /** All quadrants of a batch. Owner; zeroed memory is a valid empty value. */

@@ -266,9 +266,9 @@ static oj_status parse_span_words(const char *word, struct oj_span_words *words,
             err, OJ_ERR_ARG,
             "%s%s takes LEFT[=RIGHT]:WINDOW, a field of the input "
             "layer, one of the join layer and how far apart they "
-            "may be, as seen=departed:30min (ms, s, min, h, d, w; of "
-            "numbers a number without unit; names with : = in "
-            "double quotes), not '%.100s'",
+            "may be, as seen=departed:30min (ms, s, min, h, d, w), not "
+            "'%.100s': a window for numbers has no unit; put names that "
+            "contain : or = in double quotes",
             words->dash, words->option, word);
     if (!is_good || (*at != '\0' && *at != ':'))
         return oj_fail(err, OJ_ERR_ARG,

@@ -121,9 +121,9 @@ static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
     return OJ_OK;
 }
 
-oj_status oj_gpu_find_devices(const struct oj_options *options,
-                              const struct oj_gpu_module **module,
-                              uint64_t *gpus, struct oj_error *err)
+oj_status oj_gpu_load_and_choose_devices(const struct oj_options *options,
+                                         const struct oj_gpu_module **module,
+                                         uint64_t *gpus, struct oj_error *err)
 {
     int n = 0;
     OJ_TRY(oj_gpu_load(module, err));

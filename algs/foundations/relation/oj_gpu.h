@@ -274,9 +274,9 @@ OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,
 /** Loads the module and sets *gpus to the devices that options->gpus selects,
  * one bit each. OJ_ALL_GPUS becomes the set of all usable devices; 0, which
  * means device 0, remains 0. */
-OJ_MUST_USE oj_status oj_gpu_find_devices(const struct oj_options *options,
-                                          const struct oj_gpu_module **module,
-                                          uint64_t *gpus, struct oj_error *err);
+OJ_MUST_USE oj_status oj_gpu_load_and_choose_devices(
+    const struct oj_options *options, const struct oj_gpu_module **module,
+    uint64_t *gpus, struct oj_error *err);
 
 /** Appends "; " and advice to an out-of-memory message. Does nothing if the
  * message has advice already, which is then more specific. */

@@ -855,12 +855,12 @@ static void add_boundary_entries(const struct border_facts *f,
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* Returns 1 if the chains of the second border need not be located, because
- * some are outside of the first polygon and none is inside. For two single
- * rings this follows if no chain of the first ring is inside of the second, and
- * the first ring's box does not cover the second ring's box: a chain of the
- * second ring inside of the first would bound a common area, so the whole
- * second ring and its box would be inside of the first. */
+/* Returns 1 if some chains of the second border are known to be outside of the
+ * first polygon and none inside, so that they need not be located. Tested only
+ * for single rings A and B: no chain of A is inside of B, and A's box does not
+ * cover B's. (If a chain of B were inside of A, it would bound a common area
+ * that no chain of A bounds. So all of B would be inside of A, and A's box
+ * would cover B's.) */
 static int has_second_ring_outside_chains_only(const struct oj_border_pair *p,
                                                const struct border_facts *facts)
 {

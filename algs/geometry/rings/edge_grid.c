@@ -309,16 +309,31 @@ struct ring_grids_build
     const struct oj_flat *flat;
 };
 
+/* Returns the FID of the feature with this ring, or its index without FIDs. */
+static int64_t fid_of_ring(const struct oj_flat *flat, int64_t ring)
+{
+    int64_t f = 0;
+    while (flat->ring_offset[flat->part_offset[f + 1]] <= ring)
+        f++;
+    return flat->fid != NULL ? flat->fid[f] : f;
+}
+
 static oj_status build_ring_grid(int64_t i, int thread, void *user,
                                  struct oj_error *err)
 {
     const struct ring_grids_build *b = user;
     const struct oj_flat *flat = b->flat;
     const int64_t *vertex = flat->vertex_offset + b->grids->ring[i];
+    struct oj_error reason;
+    oj_status status = oj_edge_grid_of_ring(
+        &b->grids->grid[i], flat->x + vertex[0], flat->y + vertex[0],
+        vertex[1] - vertex[0], NULL, 0.0, &reason);
     (void)thread;
-    return oj_edge_grid_of_ring(&b->grids->grid[i], flat->x + vertex[0],
-                                flat->y + vertex[0], vertex[1] - vertex[0],
-                                NULL, 0.0, err);
+    if (status == OJ_ERR_LIMIT)
+        return oj_fail(err, status, "feature %lld: %.800s",
+                       (long long)fid_of_ring(flat, b->grids->ring[i]),
+                       reason.message);
+    return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", reason.message);
 }
 
 static oj_status build_ring_grids(struct ring_grids_build *b, int n_threads,

@@ -248,7 +248,8 @@ struct oj_ring_grids
     struct oj_edge_grid *grid; /**< [n] */
 };
 
-/** Builds the grids with n_threads threads. O(vertices). */
+/** Builds the grids with n_threads threads. O(vertices). The message of
+ * OJ_ERR_LIMIT names the feature of the ring. */
 OJ_MUST_USE oj_status oj_ring_grids_build(struct oj_ring_grids *grids,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);

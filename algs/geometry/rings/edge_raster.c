@@ -309,7 +309,7 @@ static double double_of_ordered_integer(int64_t ordinal)
 
 /* Returns the double that is `step` representable numbers above v. Faster than
  * nextafter(). */
-static double next_double(double v, int64_t step)
+static double double_steps_above(double v, int64_t step)
 {
     return double_of_ordered_integer(ordered_integer_of_double(v) + step);
 }
@@ -324,7 +324,7 @@ static double greatest_double_below_row(const struct oj_edge_frame *f,
     double off = 2.3e-16 * (fabs(f->y0) + fabs(at));
     int64_t low, high;
     if (row == 0)
-        return next_double(f->y0, -1);
+        return double_steps_above(f->y0, -1);
     for (;; off *= 1024.0)
     {
         low = ordered_integer_of_double(at - off);
@@ -363,7 +363,7 @@ int oj_edge_raster_find_reference_heights(const struct oj_edge_frame *f,
     {
         double y = greatest_double_below_row(f, row);
         if (row > 0 && (oj_frame_row(f, y) >= row ||
-                        oj_frame_row(f, next_double(y, 1)) < row))
+                        oj_frame_row(f, double_steps_above(y, 1)) < row))
             return 0;
         below[row] = y;
     }

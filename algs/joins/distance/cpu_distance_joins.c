@@ -293,13 +293,19 @@ static int64_t bytes_of_entries(const struct distance_index *self)
            (self->x != NULL ? n * 2 * (int64_t)sizeof *self->x : 0);
 }
 
+/* side: "input" or "join", for messages. */
 static oj_status build_features(const struct oj_row_index *index,
-                                const struct oj_flat *flat,
+                                const char *side, const struct oj_flat *flat,
                                 struct oj_features *out, struct oj_error *err)
 {
-    return oj_distance_features_build(
+    struct oj_error reason;
+    oj_status status = oj_distance_features_build(
         out, flat, index->args.relation.distance_to == OJ_TO_INTERIOR,
-        index->n_threads, err);
+        index->n_threads, &reason);
+    if (status == OJ_ERR_LIMIT)
+        return oj_fail(err, status, "the %s layer: %.900s", side,
+                       reason.message);
+    return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", reason.message);
 }
 
 /* --- one row -------------------------------------------------------------- */
@@ -687,7 +693,7 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct distance_index *self = (void *)shared;
-    OJ_TRY(build_features(shared, shared->input, &self->input, err));
+    OJ_TRY(build_features(shared, "input", shared->input, &self->input, err));
     return oj_row_sort_input(shared, &self->input, centre_of_feature, err);
 }
 
@@ -707,7 +713,7 @@ static const struct oj_row_method plane = {.worker_size =
 static oj_status start_batch_by_class(struct oj_row_index *shared,
                                       struct oj_error *err)
 {
-    return build_features(shared, shared->input,
+    return build_features(shared, "input", shared->input,
                           &((struct distance_index *)(void *)shared)->input,
                           err);
 }
@@ -726,8 +732,8 @@ static oj_status build_distance_index(struct oj_index *wrapped,
     int is_by_class = args->engine->variant == BY_CLASS;
     struct distance_index *self =
         oj_row_index_begin(wrapped, is_by_class ? &by_class : &plane, args);
-    OJ_TRY(
-        build_features(&self->shared, args->join_side, &self->features, err));
+    OJ_TRY(build_features(&self->shared, "join", args->join_side,
+                          &self->features, err));
     OJ_TRY(is_by_class ? list_features_by_class(self, err)
                        : build_tree(self, err));
     stats->index_bytes +=

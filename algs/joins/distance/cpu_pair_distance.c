@@ -225,7 +225,7 @@ oj_status oj_distance_features_build(struct oj_features *features,
     if (flat->n_vertices > INT32_MAX)
         return oj_fail(
             err, OJ_ERR_LIMIT,
-            "a layer or batch has %lld vertices; at most %d are possible: use "
+            "%lld vertices in a layer or batch; at most %d are possible: use "
             "smaller batches (batch), or tiles (memory)",
             (long long)flat->n_vertices, INT32_MAX);
     if (oj_flat_is_points(flat))

@@ -499,9 +499,10 @@ static void start_answers(struct nearest_points_batch *b, int64_t n_rows)
 
 /* Joins SAMPLED_POINTS evenly spaced rows, sets *n_pairs to the number of their
  * pairs, and drops these pairs. */
-static oj_status count_pairs_of_sample(struct nearest_points_batch *b,
-                                       const struct oj_flat *input,
-                                       int64_t *n_pairs, struct oj_error *err)
+static oj_status join_sample_and_count_pairs(struct nearest_points_batch *b,
+                                             const struct oj_flat *input,
+                                             int64_t *n_pairs,
+                                             struct oj_error *err)
 {
     struct nearest_points_index *self = b->self;
     struct oj_stats ignored = {0};
@@ -539,7 +540,7 @@ static oj_status choose_lists_of_k(struct nearest_points_batch *b,
         return OJ_OK;
     if (!self->has_fill && n >= ROWS_OF_SAMPLE)
     {
-        OJ_TRY(count_pairs_of_sample(b, input, &n_pairs, err));
+        OJ_TRY(join_sample_and_count_pairs(b, input, &n_pairs, err));
         self->fill = (double)n_pairs / ((double)SAMPLED_POINTS * (double)k);
         self->has_fill = 1;
     }

@@ -84,7 +84,8 @@ OJ_MUST_USE oj_status oj_similar_side_list_prefix_tokens(
 
 void oj_similar_side_free(struct similar_side *side);
 
-/* Returns the class of the row at position i of by_size. */
+/* Returns the size class (index in class_size) of the row at position i of
+ * by_size. */
 int64_t oj_similar_size_class_at(const struct similar_side *side, int64_t i);
 
 enum similar_way

@@ -10,7 +10,8 @@
 /* Maximum edges of a ring without a tree. */
 #define FEW_EDGES 32
 
-/* margin of caps, greater than the error of a computed chord */
+/* added to the squared chord of a cap, and to its chord for the box around it:
+ * greater than the rounding error of both */
 #define SLACK 1e-14
 
 /* A cap whose squared chord reaches this (slightly less than a quarter circle)

@@ -932,9 +932,10 @@ static oj_status add_ring_of_crowded_point(struct crowded_point *c,
 
 /* Searches the pair of a crowded point in w->leaf. Decides the candidates of
  * earlier points first, since pairs are in the order of the points. */
-static oj_status search_crowded_point(const struct point_query *q,
-                                      struct point_worker *w, int32_t point,
-                                      int64_t first_row, struct oj_error *err)
+static oj_status search_point_in_crowded_cell(const struct point_query *q,
+                                              struct point_worker *w,
+                                              int32_t point, int64_t first_row,
+                                              struct oj_error *err)
 {
     struct crowded_point c = {.q = q,
                               .first_row = first_row,
@@ -993,7 +994,7 @@ find_only_pairs_of_points_near_rings(const struct point_query *q,
             continue;
         OJ_TRY(find_candidates_of_points_near_rings(q, w, open, i, first_row,
                                                     err));
-        OJ_TRY(search_crowded_point(q, w, point, first_row, err));
+        OJ_TRY(search_point_in_crowded_cell(q, w, point, first_row, err));
         open = end;
     }
     return find_candidates_of_points_near_rings(q, w, open, n, first_row, err);

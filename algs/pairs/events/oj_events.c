@@ -245,8 +245,8 @@ static void insert_all_keys_into_slots(struct oj_events *events)
 }
 
 /* Replaces the hash table by one of n_slots slots that holds all keys. */
-static oj_status make_slots(struct oj_events *events, int64_t n_slots,
-                            struct oj_error *err)
+static oj_status resize_slots(struct oj_events *events, int64_t n_slots,
+                              struct oj_error *err)
 {
     struct slot *slots;
     OJ_NEW_ZEROED(slots, n_slots, err);
@@ -286,7 +286,7 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
             MAX_KEYS);
     if (2 * (n + 1) > events->n_slots)
     {
-        OJ_TRY(make_slots(events, 2 * events->n_slots, err));
+        OJ_TRY(resize_slots(events, 2 * events->n_slots, err));
         slot = find_slot(events, name);
     }
     OJ_ROOM(events->key, n, n + 1, events->cap_keys, err);
@@ -699,7 +699,7 @@ oj_status oj_events_new(const struct oj_event_rules *rules, int64_t n_features,
     events->rules = *rules;
     events->n_features = n_features;
     events->tie_rank = tie_rank;
-    status = make_slots(events, FIRST_SLOTS, err);
+    status = resize_slots(events, FIRST_SLOTS, err);
     if (status == OJ_OK)
         *out = events;
     else

@@ -67,10 +67,12 @@ oj_status oj_class_runs_sort(struct oj_class_runs *runs,
     return OJ_OK;
 }
 
-/* Counts the entries of each run: those of run i in first[i + 1]. */
-static void count_entries(struct oj_class_runs *runs,
-                          const struct oj_flat *flat, int64_t n,
-                          const int32_t *first, const int32_t *feature)
+/* Sets runs->on_class, and runs->first[i + 1] to the number of entries in run
+ * i. */
+static void set_classes_and_count_entries(struct oj_class_runs *runs,
+                                          const struct oj_flat *flat, int64_t n,
+                                          const int32_t *first,
+                                          const int32_t *feature)
 {
     int64_t at = -1;
     for (int64_t i = 0; i < n; i++)
@@ -109,7 +111,7 @@ oj_status oj_class_runs_make(struct oj_class_runs *runs,
         runs->n = 1;
     n_first = runs->n * (runs->large.n + 1) + 1;
     OJ_NEW_ZEROED(runs->first, n_first, err);
-    count_entries(runs, flat, n, first, feature);
+    set_classes_and_count_entries(runs, flat, n, first, feature);
     for (int64_t i = 1; i < n_first; i++)
         runs->first[i] += runs->first[i - 1];
     return OJ_OK;

@@ -114,8 +114,8 @@ struct needed_counts
 /* Returns 1 if the feature must be kept: some row excludes a class such that
  * fewer than k of the features kept so far remain. The class in question is the
  * largest one other than the feature's own. */
-static int is_needed_next(const struct needed_counts *counts, int64_t k,
-                          int32_t number)
+static int must_keep_next_feature(const struct needed_counts *counts, int64_t k,
+                                  int32_t number)
 {
     int64_t left_out = number >= 0 && number == counts->most_number
                            ? counts->second
@@ -123,7 +123,7 @@ static int is_needed_next(const struct needed_counts *counts, int64_t k,
     return counts->all - left_out < k;
 }
 
-static void count_needed_feature(struct needed_counts *counts, int32_t number)
+static void add_feature_to_counts(struct needed_counts *counts, int32_t number)
 {
     int64_t n;
     counts->all++;
@@ -151,10 +151,10 @@ static void mark_needed_of_class(const struct oj_equal_features *of, int64_t n,
     struct needed_counts counts = {.most_number = -1, .of_class = of_class};
     for (int64_t i = 0; i < n; i++)
     {
-        int needed = is_needed_next(&counts, of->k, list[i].number);
+        int needed = must_keep_next_feature(&counts, of->k, list[i].number);
         is_needed[list[i].place] = (uint8_t)needed;
         if (needed)
-            count_needed_feature(&counts, list[i].number);
+            add_feature_to_counts(&counts, list[i].number);
     }
     for (int64_t i = 0; i < n; i++)
     {

@@ -495,10 +495,11 @@ static unsigned kinds_of_feature(const struct geos_side *side, int64_t feature)
     return kinds;
 }
 
-/* Returns a feature from the cache; valid until the next call for this side.
- * Precondition: it has parts. Returns NULL if GEOS refuses it or memory is
- * out. */
-static struct kept *get_feature(struct geos_side *side, int64_t feature)
+/* Returns a feature from the cache, which makes it first if it is not there and
+ * may drop others; valid until the next call for this side. Precondition: the
+ * feature has parts. Returns NULL if GEOS refuses it or memory is out. */
+static struct kept *find_or_make_feature(struct geos_side *side,
+                                         int64_t feature)
 {
     struct kept *kept;
     GEOSGeometry *geometry;
@@ -657,10 +658,11 @@ static GEOSGeometry *unite_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
-/* Returns the feature as the union of its parts: its own geometry if polygon
- * parts do not overlap, or if a part is not valid. */
-static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
-                                              struct kept *kept)
+/* Returns the feature as the union of its parts, which *kept keeps: the own
+ * geometry of the feature if polygon parts do not overlap, or if a part is not
+ * valid. Returns NULL if GEOS failed or memory is out. */
+static const GEOSGeometry *
+find_or_make_union_of_parts(const struct geos_side *side, struct kept *kept)
 {
     int apart, are_valid;
     if (kept->whole.geometry != NULL)
@@ -681,7 +683,7 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     const GEOSGeometry *whole;
     if (kept->whole.prepared != NULL)
         return kept->whole.prepared;
-    whole = get_union_of_parts(side, kept);
+    whole = find_or_make_union_of_parts(side, kept);
     if (whole != NULL)
         kept->whole.prepared = GEOSPrepare_r(side->geos, whole);
     return kept->whole.prepared;
@@ -691,16 +693,16 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
  * OJ_GEOS_YES. Returns OJ_GEOS_NO if one of them has no parts, and
  * OJ_GEOS_CANNOT_SAY or OJ_GEOS_OUT_OF_MEMORY after a failure. */
 static enum oj_geos_outcome
-get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
-                            int64_t feature, struct kept **a, struct kept **b)
+find_or_make_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
+                              int64_t feature, struct kept **a, struct kept **b)
 {
     pairs->handle.message[0] = '\0';
     if (oj_flat_kinds(pairs->input.flat, row) == 0 ||
         oj_flat_kinds(pairs->join_side.flat, feature) == 0)
         return OJ_GEOS_NO;
-    *a = get_feature(&pairs->input, row);
+    *a = find_or_make_feature(&pairs->input, row);
     if (*a != NULL)
-        *b = get_feature(&pairs->join_side, feature);
+        *b = find_or_make_feature(&pairs->join_side, feature);
     return *a != NULL && *b != NULL ? OJ_GEOS_YES
                                     : classify_geos_failure(pairs);
 }
@@ -850,7 +852,7 @@ locate_in_union(const struct polygon_locators *locators,
     struct kept *kept = locators->kept;
     struct prepared beside = {NULL, NULL};
     enum oj_geos_outcome located;
-    if (get_union_of_parts(side, kept) == kept->geometry)
+    if (find_or_make_union_of_parts(side, kept) == kept->geometry)
     {
         snprintf(pairs->handle.message, sizeof pairs->handle.message,
                  "a part of a collection is not valid");
@@ -980,9 +982,9 @@ static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
     const GEOSPreparedGeometry *prepared =
         input_is_larger ? prepare_union_of_parts(&pairs->input, a)
                         : prepare_union_of_parts(&pairs->join_side, b);
-    const GEOSGeometry *other = input_is_larger
-                                    ? get_union_of_parts(&pairs->join_side, b)
-                                    : get_union_of_parts(&pairs->input, a);
+    const GEOSGeometry *other =
+        input_is_larger ? find_or_make_union_of_parts(&pairs->join_side, b)
+                        : find_or_make_union_of_parts(&pairs->input, a);
     if (prepared == NULL || other == NULL)
         return 2;
     return prepared_predicate[op](pairs->handle.geos, prepared, other);
@@ -994,8 +996,9 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
 {
     const struct oj_relation *relation = &pairs->relation;
     const char *pattern = oj_op_get(relation->op)->pattern;
-    const GEOSGeometry *a = get_union_of_parts(&pairs->input, kept_a);
-    const GEOSGeometry *b = get_union_of_parts(&pairs->join_side, kept_b);
+    const GEOSGeometry *a = find_or_make_union_of_parts(&pairs->input, kept_a);
+    const GEOSGeometry *b =
+        find_or_make_union_of_parts(&pairs->join_side, kept_b);
     GEOSContextHandle_t geos = pairs->handle.geos;
     char answer;
     if (a == NULL || b == NULL)
@@ -1018,7 +1021,7 @@ enum oj_geos_outcome oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
     const struct oj_relation *relation = &pairs->relation;
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_outcome both =
-        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+        find_or_make_features_of_pair(pairs, row, feature, &a, &b);
     char answer;
     if (both != OJ_GEOS_YES)
         return both;
@@ -1092,7 +1095,7 @@ enum oj_geos_outcome oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_outcome both =
-        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+        find_or_make_features_of_pair(pairs, row, feature, &a, &b);
     const struct oj_box *box_a = NULL, *box_b = NULL;
     double least = INFINITY, d = INFINITY;
     if (both != OJ_GEOS_YES)
@@ -1130,7 +1133,7 @@ enum oj_geos_outcome oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_outcome both =
-        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+        find_or_make_features_of_pair(pairs, row, feature, &a, &b);
     int is_measured;
     if (both != OJ_GEOS_YES)
         return both;
@@ -1177,7 +1180,7 @@ static oj_status append_geometry(GEOSContextHandle_t geos,
 static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
                                           struct kept *kept, unsigned kind)
 {
-    const GEOSGeometry *whole = get_union_of_parts(side, kept);
+    const GEOSGeometry *whole = find_or_make_union_of_parts(side, kept);
     if (whole == NULL)
         return NULL;
     if (kept->kinds == kind)
@@ -1256,7 +1259,7 @@ static int find_arrays_of_operand(struct oj_geos_pairs *pairs,
     struct kept *kept = operand->kept;
     if (kept != NULL &&
         (operand->kind == OJ_PART_LINE ||
-         get_union_of_parts(operand->side, kept) == kept->geometry))
+         find_or_make_union_of_parts(operand->side, kept) == kept->geometry))
     {
         *from = (struct geos_split_side){operand->side->flat, kept->feature,
                                          operand->kind};
@@ -1479,8 +1482,9 @@ static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
                                                struct kept *a, struct kept *b)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
-    const GEOSGeometry *whole_a = get_union_of_parts(&pairs->input, a);
-    const GEOSGeometry *whole_b = get_union_of_parts(&pairs->join_side, b);
+    const GEOSGeometry *whole_a = find_or_make_union_of_parts(&pairs->input, a);
+    const GEOSGeometry *whole_b =
+        find_or_make_union_of_parts(&pairs->join_side, b);
     if (whole_a == NULL || whole_b == NULL)
         return NULL;
     if (GEOSGeomTypeId_r(geos, whole_a) == GEOS_GEOMETRYCOLLECTION ||
@@ -1499,7 +1503,7 @@ enum oj_geos_outcome oj_geos_pairs_add_intersection(struct oj_geos_pairs *pairs,
 {
     struct kept *a = NULL, *b = NULL;
     enum oj_geos_outcome both =
-        get_cached_features_of_pair(pairs, row, feature, &a, &b);
+        find_or_make_features_of_pair(pairs, row, feature, &a, &b);
     GEOSGeometry *common;
     struct oj_error err;
     oj_status status;
@@ -1539,9 +1543,9 @@ static oj_status measure_area(struct oj_geos_pairs *pairs,
         flat->part_offset[feature + 1] - flat->part_offset[feature] < 2)
         return OJ_OK;
     pairs->handle.message[0] = '\0';
-    kept = get_feature(side, feature);
+    kept = find_or_make_feature(side, feature);
     if (kept != NULL)
-        whole = get_union_of_parts(side, kept);
+        whole = find_or_make_union_of_parts(side, kept);
     *is_united = whole != NULL;
     if (whole == NULL)
         return classify_geos_failure(pairs) == OJ_GEOS_OUT_OF_MEMORY
@@ -1760,8 +1764,8 @@ static enum oj_geos_outcome add_common_polygons(struct geos_cover *cover)
         if ((oj_flat_kinds(pairs->join_side.flat, cover->features[i]) &
              OJ_PART_POLYGON) == 0)
             continue;
-        outcome = get_cached_features_of_pair(pairs, cover->row,
-                                              cover->features[i], &a, &b);
+        outcome = find_or_make_features_of_pair(pairs, cover->row,
+                                                cover->features[i], &a, &b);
         if (outcome != OJ_GEOS_YES)
             return outcome;
         common = a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POLYGON
@@ -1835,7 +1839,7 @@ static enum oj_geos_outcome add_common_lines(struct geos_cover *cover)
         struct geos_side side = {.geos = pairs->handle.geos, .flat = &flat};
         outcome = OJ_GEOS_YES;
         pairs->handle.message[0] = '\0';
-        row = get_feature(&pairs->input, cover->row);
+        row = find_or_make_feature(&pairs->input, cover->row);
         if (oj_flat_kinds(&flat, 0) != 0)
             lines.geometry = make_feature(&side, 0);
         if (row == NULL ||
@@ -1861,7 +1865,7 @@ static enum oj_geos_outcome add_polygons_of_feature(struct geos_cover *cover,
                                                     struct geos_pieces *pieces)
 {
     struct geos_side *side = &cover->pairs->join_side;
-    struct kept *kept = get_feature(side, feature);
+    struct kept *kept = find_or_make_feature(side, feature);
     GEOSGeometry *polygons =
         kept != NULL ? copy_members_of_kind(side, kept, OJ_PART_POLYGON) : NULL;
     if (polygons != NULL && box != NULL)
@@ -1961,7 +1965,7 @@ static enum oj_geos_outcome intersect_lines_of_row(struct geos_cover *cover,
 {
     struct oj_geos_pairs *pairs = cover->pairs;
     GEOSContextHandle_t geos = pairs->handle.geos;
-    struct kept *row = get_feature(&pairs->input, cover->row);
+    struct kept *row = find_or_make_feature(&pairs->input, cover->row);
     GEOSGeometry *lines =
         row != NULL ? copy_members_of_kind(&pairs->input, row, OJ_PART_LINE)
                     : NULL;

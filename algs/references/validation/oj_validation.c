@@ -162,8 +162,8 @@ static void copy_pairs_both_could_decide(const struct oj_validation *v,
 
 /* Reports the first position of the row at which the results differ in order.
  * Their sets of pairs must be equal. */
-static oj_status find_order_difference(struct oj_validation *v,
-                                       struct oj_error *err)
+static oj_status report_order_difference(struct oj_validation *v,
+                                         struct oj_error *err)
 {
     for (int64_t i = 0; i < v->ours.n; i++)
     {
@@ -732,7 +732,7 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     {
         copy_pairs_both_could_decide(v, &v->ours);
         copy_pairs_both_could_decide(v, &v->reference);
-        OJ_TRY(find_order_difference(v, err));
+        OJ_TRY(report_order_difference(v, err));
     }
     v->n_rows++;
     v->n_rows_different += v->n_differences > before;

@@ -1523,8 +1523,8 @@ static void free_chunks(struct cuda_join_batch *b)
 
 /* Allocates one zeroed T per chunk. */
 template <typename T>
-static oj_status allocate_chunk_array(const struct cuda_join_batch *b, T **out,
-                                      struct oj_error *err)
+static oj_status allocate_one_per_chunk(const struct cuda_join_batch *b,
+                                        T **out, struct oj_error *err)
 {
     *out = (T *)oj_calloc(b->n_chunks, sizeof(T));
     return *out != NULL ? OJ_OK : oj_fail_nomem(err, b->n_chunks, sizeof(T));
@@ -1544,9 +1544,9 @@ static oj_status join_chunks_on_all_devices(struct cuda_join_batch *b,
     for (int i = 0; i < b->n_workers; i++)
         b->index->slot[i].open.n = 0;
     if (b->lists)
-        OJ_TRY(allocate_chunk_array(b, &b->pairs, err));
+        OJ_TRY(allocate_one_per_chunk(b, &b->pairs, err));
     if (b->leaves_ties)
-        OJ_TRY(allocate_chunk_array(b, &b->tied, err));
+        OJ_TRY(allocate_one_per_chunk(b, &b->tied, err));
     OJ_TRY(run_on_all_workers(b, run_worker, err));
     if (b->next_chunk < b->n_chunks)
         return oj_fail(err, b->lack, "%s", b->lack_error.message);

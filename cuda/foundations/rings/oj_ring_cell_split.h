@@ -302,9 +302,9 @@ OJ_FN uint32_t oj_ring_sixteenths_toggled(const struct oj_ring_splitter *s,
     return toggled;
 }
 
-/** Compares the edge a -> b of the cell with its children. If unsure is NULL,
- *  decides by exact arithmetic; otherwise sets *unsure to 1 if exact arithmetic
- *  is needed. */
+/** Compares the edge a -> b of a cell with the children of the cell. If unsure
+ * is NULL, decides by exact arithmetic; otherwise sets *unsure to 1 if exact
+ * arithmetic is needed. */
 OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
                                               double ax, double ay, double bx,
                                               double by, int *unsure)

@@ -138,8 +138,8 @@ static oj_status find_nearest_segment_of_points(
 
 const struct oj_cuda_family oj_cuda_near_segments = {
     "nearest segments of points far away, by a packed tree",
-    /* takes() is NULL, because only cuda_nearest.cu uses this family, for joins
-     * that it takes itself. */
+    /* supports() is NULL, because only cuda_nearest.cu uses this family, for
+     * joins that it supports itself. */
     NULL,
     sizeof(struct near_segments_index),
     build_segments_side,

@@ -416,9 +416,10 @@ OJ_NEAR_FN uint32_t oj_near_round_to_16_bits(double v)
     return (uint32_t)i & 0xFFFFu;
 }
 
-/** Reduces the interval t0 .. t1 of a + t d to the part between -box and box,
- *  widened by 2^-20 of the segment on each side. Rounding cuts off less than
- *  2^-22 of the box, 2^-7 units. */
+/** Clips one coordinate of a segment, a + t d for t from 0 to 1: reduces t0 ..
+ *  t1 to the t with |a + t d| <= box, widened by 2^-20 on each side. t1 < t0 if
+ *  there is no such t. Because of rounding, less than 2^-22 of the box (2^-7
+ *  units) may be missing at an end. */
 OJ_NEAR_FN void oj_near_clip_interval(float a, float d, float box, float *t0,
                                       float *t1)
 {

@@ -518,8 +518,9 @@ static oj_status build_with_retries(struct cuda_cells_build *b,
             return status;
         if (attempt == 12)
             return oj_fail(keep->err, OJ_ERR_NOMEM,
-                           "the join layer needs more memory than the GPU has: "
-                           "join on the CPU (backend cpu)");
+                           "the join layer needs more memory than the GPU has "
+                           "or gpu_memory allows: join on the CPU (backend "
+                           "cpu)");
         if (status == OJ_ERR_NOMEM)
             reduce_memory_and_lengthen_leaves(b);
         else if (b->seen.pool_full.n)

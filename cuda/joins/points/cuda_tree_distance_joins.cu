@@ -31,10 +31,14 @@ static int mixes_points_and_others(const struct oj_flat *join_side)
            (join_side->part_kinds & OJ_PART_POINT) != 0;
 }
 
-/* Returns 1 for nearest joins with k <= MOST_K, and for dwithin joins with a
- * maximum distance of the join or of each input feature. With a minimum
- * distance, nearest joins need features that are points: the distance of a
- * feature with several segments is known only after the last one. */
+/* Returns 1 for nearest joins whose k (at most the number of join features) is
+ * <= MOST_K, and for dwithin joins with a maximum distance of the join or of
+ * each input feature. If input is NULL, its distances are not known yet, and a
+ * dwithin join is accepted. Returns 0 if the join features have maximum
+ * distances, or if features of equal geometry are excluded and the join side
+ * mixes points and others. With a minimum distance, nearest joins need join
+ * features that are points: the distance of a feature with several segments is
+ * known only after the last one. */
 static int supports_tree_distance_join(const struct oj_relation *relation,
                                        const struct oj_flat *join_side,
                                        const struct oj_flat *input)
@@ -68,8 +72,10 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
     return &((const struct tree_index *)wrapped)->side;
 }
 
-/* Returns the bytes of the arrays and pairs of n points. The number of pairs
- * within a distance is not known, so 16 per point are assumed. */
+/* Returns the bytes of the arrays and pairs of n points. For each pair, a
+ * candidate and the output have a distance and a number (the factor 2). dwithin
+ * joins are assumed to have 16 candidates per point, since their number is not
+ * known; nearest joins 2 k, which leaves room for ties. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
@@ -431,10 +437,10 @@ static oj_status list_k_nearest(const struct tree_index *self,
  * first; otherwise stores them in distance and rank, those of point i from
  * first[i] on. reach is NULL, or [n] the maximum distance of each point. */
 static __global__ void __launch_bounds__(BLOCK, 6)
-    find_candidates_within(const __grid_constant__ struct oj_tree_side side,
-                           const __grid_constant__ struct point_batch batch,
-                           const double *reach, int64_t *first,
-                           double *distance, int32_t *rank)
+    count_or_store_candidates_within(
+        const __grid_constant__ struct oj_tree_side side,
+        const __grid_constant__ struct point_batch batch, const double *reach,
+        int64_t *first, double *distance, int32_t *rank)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_found found;
@@ -500,15 +506,15 @@ static oj_status list_features_within(const struct tree_index *self,
     int64_t n = batch.n;
     struct candidates rows = {};
     OJ_TRY(l->make(n + 1, &rows.first));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
-                         reach, rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, count_or_store_candidates_within, self->side,
+                         batch, reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(l->scan_and_read_total(rows.first, n, &rows.n));
     if (rows.n == 0)
         return l->clear(l->out.offset.data, n + 1);
     OJ_TRY(l->make(rows.n, &rows.distance));
     OJ_TRY(l->make(rows.n, &rows.rank));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
-                         reach, rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, count_or_store_candidates_within, self->side,
+                         batch, reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(drop_duplicate_candidates(l,
                                      oj_relation_is_nearest(&self->relation)
                                          ? OJ_TREE_BY_DISTANCE

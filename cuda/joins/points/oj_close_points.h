@@ -122,7 +122,8 @@ OJ_FN uint32_t oj_close_place_of(const struct oj_close_side *side, double x,
 
 /* --- search around a point ------------------------------------------------ */
 
-/** A search through the places around a point, row after row. */
+/** A search of the places (see the top of this file) that the window around a
+ *  point reaches, one row of cells after the other. */
 struct oj_close_visit
 {
     double x, y;

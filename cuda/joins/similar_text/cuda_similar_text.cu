@@ -43,7 +43,8 @@ enum
 };
 
 /* Number of pairs that are compared between two checks of the cancel flag, with
- * bitmaps of 128 bits; this takes some tenths of a second. */
+ * bitmaps of 128 bits (fewer in proportion with longer ones); this takes some
+ * tenths of a second. */
 static const double most_at_once = 4e10;
 
 /* Initial room for pairs: at most one pair per room_share bytes of free memory.

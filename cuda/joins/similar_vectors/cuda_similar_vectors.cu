@@ -367,9 +367,9 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
 
 /* --- choice of tiles ------------------------------------------------------ */
 
-/* Returns a lower bound of the sum between any two vectors in two boxes: of
- * their differences for L1, of the squares of these for L2, or the greatest
- * difference for Linf. */
+/* Returns a lower bound for any two vectors in two boxes: of the sum of their
+ * differences for L1, of the sum of the squared differences for L2, or of the
+ * greatest difference for Linf. */
 static __device__ float lower_bound_between_boxes(enum oj_vector_norm norm,
                                                   const float *a,
                                                   const float *b)

@@ -187,7 +187,8 @@ static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
     return sum - n;
 }
 
-/* Returns the number of pairs that an entry of `few` stands for. */
+/* Returns the number of pairs of a point from its entry of
+ * chunk_pair_counts.few: 1 for a rank (>= 0), otherwise -1 - entry. */
 static __device__ __forceinline__ int64_t decode_pair_count(int32_t few)
 {
     return few >= 0 ? 1 : -1 - (int64_t)few;

@@ -498,7 +498,8 @@ static int64_t same_lists(const struct ogrjoin_pairs *whole,
     return n;
 }
 
-/* Joins a source layer by layer, and then all remaining rows at once. */
+/* Joins a source in n_layers layers of at_once rows, and then all remaining
+ * rows at once. The pairs must equal those of `whole`. */
 static void join_source_in_parts(struct ogrjoin_index *index,
                                  const struct ogrjoin_settings *settings,
                                  struct arrow_rows_stream *rows,
@@ -957,8 +958,9 @@ static void fails(int status, int expected, const char *text)
 
 static const struct
 {
-    const char *name, *text; /* setting and its text; text NULL: set as a number
-                              */
+    /* name of the setting; the text to which it is set, or NULL if it is set to
+     * `number` */
+    const char *name, *text;
     double number;
     const char *message;
 } bad_settings[] = {

@@ -51,7 +51,7 @@ struct maker
     oj_status failure;
     /* cancel flag of the thread that makes the side, or NULL */
     const int *cancel;
-    int n_calls; /* counted atomically */
+    int n_calls; /* how often the side was made, counted atomically */
 };
 
 static inline int is_raised(const int *flag)
@@ -133,14 +133,14 @@ static inline int take_and_end(int key_number, int state)
     ck_assert_int_eq(
         take(key_number, state, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert_int_eq(maker.n_calls, is_mine);
-    oj_join_use_end(&use);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
+    oj_join_use_release(&use);
     return is_mine;
 }
 
 /* Empties the cache. max is its maximum size as text, or NULL for the
  * default. */
-static inline void start(const char *max)
+static inline void empty_cache(const char *max)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", max);
     oj_join_cache_clear();

@@ -14,12 +14,12 @@ TEST(bound)
     char max[40];
     int is_mine;
     int64_t one;
-    start(NULL);
+    empty_cache(NULL);
     ck_assert(take_and_end(0, 0));
     one = oj_join_cache_counts().n_bytes;
     snprintf(max, sizeof max, "%lld", (long long)(one * 5 / 2));
     ck_assert_int_gt(one, N_POINTS * 24);
-    start(max);
+    empty_cache(max);
     ck_assert(take_and_end(1, 0));
     ck_assert(take_and_end(2, 0));
     ck_assert(!take_and_end(1, 0));
@@ -34,14 +34,14 @@ TEST(bound)
         ck_assert(take_and_end(i, 0));
     ck_assert(!take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 2);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     /* a side larger than the limit is freed when its last user ends */
-    start("1K");
+    empty_cache("1K");
     ck_assert(take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 0);
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert(!take_and_end(1, 0));
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert_int_eq(n_entries(), 0);
 }
 
@@ -78,12 +78,12 @@ TEST(bytes_of_m)
         struct oj_join_key key = make_key(0, 0);
         struct oj_join_use use = {0};
         int is_mine;
-        start(NULL);
+        empty_cache(NULL);
         ck_assert_int_eq(oj_join_cache_find_or_build(NULL, &key, make_line,
                                                      &keeps_m, NULL, &use,
                                                      &is_mine, NULL),
                          OJ_OK);
-        oj_join_use_end(&use);
+        oj_join_use_release(&use);
         n_bytes[keeps_m] = oj_join_cache_counts().n_bytes;
         oj_join_key_free(&key);
     }
@@ -94,18 +94,18 @@ TEST(bytes_of_m)
 TEST(limit)
 {
     int64_t quarter;
-    start(NULL);
+    empty_cache(NULL);
     quarter = oj_join_cache_limit();
     ck_assert_int_gt(quarter, 1 << 20);
-    start("0");
+    empty_cache("0");
     ck_assert_int_eq(oj_join_cache_limit(), 0);
-    start("64M");
+    empty_cache("64M");
     ck_assert_int_eq(oj_join_cache_limit(), 64 << 20);
-    start("much");
+    empty_cache("much");
     ck_assert_int_eq(oj_join_cache_limit(), quarter);
-    start("-5");
+    empty_cache("-5");
     ck_assert_int_eq(oj_join_cache_limit(), quarter);
-    start("");
+    empty_cache("");
     ck_assert_int_eq(oj_join_cache_limit(), quarter);
 }
 
@@ -114,12 +114,12 @@ TEST(not_kept)
     struct maker maker = {.seed = 1, .keep = -1};
     struct oj_join_use use = {0}, other = {0};
     int is_mine;
-    start(NULL);
+    empty_cache(NULL);
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert(is_mine);
     ck_assert_int_eq(n_entries(), 0);
     ck_assert(take_and_end(1, 0));
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     /* a side without a key is not found in the cache, but a job can be given
      * it */
     maker.keep = 0;
@@ -132,14 +132,14 @@ TEST(not_kept)
                                                  NULL, &other, &is_mine, NULL),
                      OJ_OK);
     ck_assert(!is_mine);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert_int_eq(oj_join_cache_find_or_build(&use, NULL, make_side, &maker,
                                                  NULL, &use, &is_mine, NULL),
                      OJ_OK);
     ck_assert(is_mine);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert_int_eq(oj_join_use_side(&other)->flat.n_features, N_POINTS);
-    oj_join_use_end(&other);
+    oj_join_use_release(&other);
 }
 
 TEST(clear_leaves_what_is_used)
@@ -147,13 +147,13 @@ TEST(clear_leaves_what_is_used)
     struct maker maker = {.seed = 1};
     struct oj_join_use use = {0};
     int is_mine;
-    start(NULL);
+    empty_cache(NULL);
     ck_assert(take_and_end(2, 0));
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     oj_join_cache_clear();
     ck_assert_int_eq(n_entries(), 0);
     ck_assert_int_eq(oj_join_use_side(&use)->flat.n_features, N_POINTS);
-    oj_join_use_end(&use);
+    oj_join_use_release(&use);
     ck_assert(take_and_end(1, 0));
 }
 
@@ -167,7 +167,7 @@ TEST(without_memory)
     MATCHES matches = {0};
     oj_status status = OJ_ERR_NOMEM;
     make_answers(&answer);
-    start(NULL);
+    empty_cache(NULL);
     for (int64_t n = 1; status != OJ_OK; n++)
     {
         struct oj_join_use use = {0};
@@ -186,7 +186,7 @@ TEST(without_memory)
             ck_assert_int_eq(error.status, OJ_ERR_NOMEM);
             ck_assert_int_eq(n_entries(), 0);
         }
-        oj_join_use_end(&use);
+        oj_join_use_release(&use);
         ck_assert_int_lt(n, 10000);
     }
     ck_assert(same_answer(&answer, 0, &matches));

@@ -84,7 +84,7 @@ static void *join_in_rounds(void *user)
                 w->n_wrong++;
         }
         w->n_wrong += use.stats.refine_s < 0.0;
-        oj_join_use_end(&use);
+        oj_join_use_release(&use);
     }
     return NULL;
 }
@@ -95,7 +95,7 @@ static void try_threads(const char *max, int n_keys, int n_rounds)
     static struct answers_by_key answer;
     memset(workers, 0, sizeof workers);
     make_answers(&answer);
-    start(max);
+    empty_cache(max);
     for (int i = 0; i < N_THREADS; i++)
     {
         workers[i].answer = &answer;
@@ -149,7 +149,7 @@ TEST(others_wait)
     struct cache_thread workers[N_THREADS];
     int n_mine = 0;
     memset(workers, 0, sizeof workers);
-    start(NULL);
+    empty_cache(NULL);
     for (int i = 0; i < N_THREADS; i++)
         workers[i].maker = &maker;
     start_workers(workers, N_THREADS, take_once);
@@ -161,7 +161,7 @@ TEST(others_wait)
         n_mine += workers[i].is_mine;
     }
     for (int i = 0; i < N_THREADS; i++)
-        oj_join_use_end(&workers[i].use);
+        oj_join_use_release(&workers[i].use);
     ck_assert_int_eq(n_mine, 1);
     ck_assert_int_eq(maker.n_calls, 1);
     ck_assert_int_eq(n_entries(), 1);
@@ -172,7 +172,7 @@ TEST(failure_is_returned_to_all)
     struct maker maker = {.is_held = 1, .failure = OJ_ERR_DATA};
     struct cache_thread workers[N_THREADS];
     memset(workers, 0, sizeof workers);
-    start(NULL);
+    empty_cache(NULL);
     for (int i = 0; i < N_THREADS; i++)
         workers[i].maker = &maker;
     start_workers(workers, 1, take_once);
@@ -206,7 +206,7 @@ TEST(cancelled_maker)
     struct cache_thread workers[3];
     double begin;
     memset(workers, 0, sizeof workers);
-    start(NULL);
+    empty_cache(NULL);
     workers[0].maker = &slow;
     workers[1].maker = workers[2].maker = &quick;
     start_workers(workers, 1, take_once);
@@ -224,11 +224,11 @@ TEST(cancelled_maker)
     ck_assert_int_eq(workers[2].status, OJ_OK);
     ck_assert_int_eq(quick.n_calls, 1);
     ck_assert_int_eq(workers[1].is_mine + workers[2].is_mine, 1);
-    oj_join_use_end(&workers[1].use);
-    oj_join_use_end(&workers[2].use);
+    oj_join_use_release(&workers[1].use);
+    oj_join_use_release(&workers[2].use);
     ck_assert_int_eq(n_entries(), 1);
     /* if no other thread waits, a cancelled side is removed */
-    start(NULL);
+    empty_cache(NULL);
     slow.n_calls = workers[0].cancel = 0;
     start_workers(workers, 1, take_once);
     wait_for_calls(&slow, 1);
@@ -252,7 +252,7 @@ TEST_LOOP(cancelled_waiter, 0, 2)
     struct maker slow = {.ms = 60000};
     struct cache_thread workers[2];
     memset(workers, 0, sizeof workers);
-    start(NULL);
+    empty_cache(NULL);
     workers[0].maker = workers[1].maker = &slow;
     start_workers(workers, 1, take_once);
     wait_for_calls(&slow, 1);
@@ -302,7 +302,7 @@ TEST(stopped_batch)
     int is_mine, n_rounds, has_waited, n_tries = 0;
     memset(&worker, 0, sizeof worker);
     make_answers(&answer);
-    start(NULL);
+    empty_cache(NULL);
     ck_assert_int_eq(
         take(0, 0, &maker, &worker.cancel, &worker.use, &is_mine, NULL), OJ_OK);
     ck_assert_int_eq(take(0, 0, &maker, NULL, &other, &is_mine, NULL), OJ_OK);
@@ -335,8 +335,8 @@ TEST(stopped_batch)
     ck_assert_int_eq(
         oj_join_use_join_batch(&other, &answer.view, &matches, NULL), OJ_OK);
     ck_assert(same_answer(&answer, 0, &matches));
-    oj_join_use_end(&worker.use);
-    oj_join_use_end(&other);
+    oj_join_use_release(&worker.use);
+    oj_join_use_release(&other);
     ck_assert(!take_and_end(0, 0));
     oj_flat_buf_free(&answer.input);
 }

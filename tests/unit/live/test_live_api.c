@@ -500,8 +500,9 @@ static void apply_instant(struct ogrjoin_live *live, int instant)
     apply(live, N_TOGETHER, together_id, together_x, together_y);
 }
 
-/* The distances of all points from a place far away show of which instant the
- * points are. */
+/* Joins a place far away with all points until r->is_done. Each distance gives
+ * the x of its point, and so the instant of the point: all points of an answer
+ * must be of one instant. */
 static void *join_until_done(void *user)
 {
     struct readers *r = user;

@@ -257,9 +257,9 @@ static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
     }
 }
 
-/* For 2,000 copies the index is as large as for 40, except for the list of
- * their rings. The next feature is no copy, although it begins like one. Other
- * features with holes follow. */
+/* An index of 2,000 equal squares is as large as one of 40, except for the list
+ * of their rings. The feature after them begins with three vertices of the
+ * square, but is no copy. Squares with holes follow. */
 TEST(stacks)
 {
     LAYER input = {0};
@@ -332,8 +332,9 @@ static void check_ties(const struct join_trial *t, const struct oj_matches *out,
     }
 }
 
-/* Adds adjacent squares. Some of them are there several times, have holes, or
- * lie across others. */
+/* Adds a grid of 7 x 7 squares, each 0 to 3 times, some squares that lie across
+ * four of them, stacks of 3 squares with and n_copies without a hole, and a
+ * line. */
 static void add_squares(struct oj_flat_buf *join, int n_copies)
 {
     for (int i = 0; i < 49; i++)
@@ -349,9 +350,9 @@ static void add_squares(struct oj_flat_buf *join, int n_copies)
     add_line(join, -20.0, 0.0, -20.0, 70.0);
 }
 
-/* All ties of points on corners, edges and centres of squares. There are few
- * copies on an emulated device, because they take long; test_cuda_layers has
- * more. */
+/* Finds all ties of points on corners, edges and centres of squares. Round 1,
+ * on the GPU, has few copies, since each takes long on an emulated device;
+ * test_cuda_layers has more. */
 TEST_LOOP(all_that_are_as_near, 0, 2)
 {
     static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
@@ -490,10 +491,10 @@ static int64_t plain_k_nearest(const struct join_trial *t, int64_t row,
     return kept;
 }
 
-/* The k nearest features within a reach, where consecutive points have few,
- * then many, then few features in reach: where there are few, all features in
- * reach are found first. Without and with an excluded class, one of five or one
- * of two, and with all ties. */
+/* Finds the k nearest features within a reach. Consecutive points have few,
+ * then many, then few features in reach, because the engine finds all features
+ * in reach first if they are few. Tests k = 4 and 9, without and with all ties,
+ * and no class, one of 5 or one of 2 classes excluded by each row. */
 TEST_LOOP(few_and_many_of_k, 0, 12)
 {
     static const int n_classes[] = {0, 5, 2};

@@ -345,6 +345,33 @@ TEST(feature_of_a_ring_with_too_many_vertices)
     ck_assert_ptr_null(grid);
 }
 
+/* The message about a ring of a distance join names the feature by its FID: the
+ * second feature, whose second ring is too long. */
+TEST(feature_of_a_ring_of_a_layer)
+{
+    static const int64_t fid[] = {70, 71};
+    static const double x[8], y[8];
+    static const int64_t part_offset[] = {0, 1, 2}, ring_offset[] = {0, 1, 3};
+    static const int64_t vertex_offset[] = {0, 4, 8, 134217737};
+    static const uint8_t part_kind[] = {OJ_PART_POLYGON, OJ_PART_POLYGON};
+    const struct oj_flat flat = {.n_features = 2,
+                                 .n_parts = 2,
+                                 .n_rings = 3,
+                                 .n_vertices = 134217737,
+                                 .part_offset = part_offset,
+                                 .ring_offset = ring_offset,
+                                 .vertex_offset = vertex_offset,
+                                 .part_kind = part_kind,
+                                 .fid = fid,
+                                 .x = x,
+                                 .y = y};
+    struct oj_ring_grids grids;
+    ck_assert_int_eq(oj_ring_grids_build(&grids, &flat, 2, &error),
+                     OJ_ERR_LIMIT);
+    ck_assert_ptr_nonnull(
+        strstr(error.message, "feature 71: a ring has 134217729 vertices"));
+}
+
 int main(void)
 {
     tests_open("ring grid");

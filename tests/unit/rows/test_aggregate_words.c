@@ -36,7 +36,8 @@ static int find_field(const char *name)
     return i;
 }
 
-/* Binds aggregate i to a column; -1: to no column. Weights are the field r. */
+/* Binds aggregate i to the field side[column], or to no field if column is -1.
+ * Weights are the values of the field r. */
 static oj_status bind_aggregate(struct oj_aggregate_words *words, int i,
                                 int column, struct oj_error *err)
 {
@@ -179,8 +180,8 @@ TEST(unit_what_pairs_need)
     oj_aggregate_words_free(&words);
 }
 
-/* For each function, one letter for each field of `side`: y if the function
- * accepts its kind. */
+/* For each function, one character for each of the first fields of `side`: y if
+ * the function accepts the kind of the field, a dot if it refuses it. */
 static const char *const takes[][2] = {
     {"count", "yyyyyyyyyyyyyyyyy"},    {"sum", "yyyyyy.........y."},
     {"mean", "yyyyyy.........y."},     {"median", "yyyyyy.........y."},

@@ -212,9 +212,10 @@ static int n_times = 1; /* how often a place fails */
 static struct
 {
     pthread_mutex_t mutex;
-    /* indexed by the hash of the calls; the hashes of two places are rarely
-     * equal */
-    unsigned char n_times[1 << 20];
+    /* how many allocations of a place (a stack of up to 10 calls) are in `at`;
+     * the index is the upper 20 bits of the stack's hash, which two places
+     * rarely share */
+    unsigned char n_noted[1 << 20];
     int is_noting;
     /* numbers of the allocations of a line that will fail */
     int64_t at[MOST_TRIED + N_SPREAD];
@@ -231,6 +232,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
+/* Returns 1 if this allocation, the last one that was counted, is the one that
+ * must fail alone. While places are recorded (is_noting), returns 0 and adds
+ * the allocation to `at` if its place has fewer than n_times there. */
 static int is_to_fail_alone(void)
 {
     void *calls[10];
@@ -240,9 +244,9 @@ static int is_to_fail_alone(void)
         return n == noted.alone;
     pthread_mutex_lock(&noted.mutex);
     place = hash_bytes(1, calls, (size_t)backtrace(calls, 10) * sizeof *calls);
-    if (noted.n < MOST_TRIED && noted.n_times[place >> 44] < n_times)
+    if (noted.n < MOST_TRIED && noted.n_noted[place >> 44] < n_times)
     {
-        noted.n_times[place >> 44]++;
+        noted.n_noted[place >> 44]++;
         noted.at[noted.n++] = n;
     }
     pthread_mutex_unlock(&noted.mutex);

@@ -178,8 +178,9 @@ TEST(equal_vectors_within_0)
     trial_free(&t);
 }
 
-/* Of 100,000 equal vectors each row has three pairs. A test of all pairs would
- * take minutes. */
+/* The join side has 100,000 equal vectors, so the three (k) pairs of each row
+ * are the first three features. If the engine compared all pairs, it would take
+ * minutes. */
 TEST(many_equal_vectors)
 {
     enum

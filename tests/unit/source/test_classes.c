@@ -101,7 +101,7 @@ static void free_side(struct class_side *side)
     GDALClose(side->dataset);
 }
 
-/* Returns -1 if a value is missing, 1 if the two are equal, otherwise 0. */
+/* Returns 1 if both values are there and equal, otherwise 0. */
 static int plain_equal(const struct class_side *a, int row_a, int f_a,
                        const struct class_side *b, int row_b, int f_b)
 {

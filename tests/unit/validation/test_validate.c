@@ -171,7 +171,7 @@ TEST(lists_differ)
     compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_ORDER, 0, 9, 3);
-    b.offset[1] = b.offset[2] = 2; /* its last pair goes to row 2 */
+    b.offset[1] = b.offset[2] = 2; /* the last pair of row 1 goes to row 2 */
     compare_answers();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
