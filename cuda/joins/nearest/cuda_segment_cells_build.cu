@@ -519,7 +519,7 @@ static oj_status build_with_retries(struct cuda_cells_build *b,
         if (attempt == 12)
             return oj_fail(keep->err, OJ_ERR_NOMEM,
                            "the join layer needs more memory than the GPU has "
-                           "or -gpu_memory allows: join on the CPU (backend "
+                           "or gpu_memory allows: join on the CPU (backend "
                            "cpu)");
         if (status == OJ_ERR_NOMEM)
             reduce_memory_and_lengthen_leaves(b);
