@@ -60,8 +60,7 @@ struct oj_report_stream_options
  *  *layer is the only layer of *dataset, which the caller must close after the
  *  stream. Objects to which options points must outlive the stream.
  *  OJ_ERR_DATA: the bytes contain a zero byte, so they are neither CSV nor
- *  GeoJSONSeq. OJ_ERR_CANCELLED: the
- *  flag of the calling thread is set. */
+ *  GeoJSONSeq. OJ_ERR_CANCELLED: the flag of the calling thread is set. */
 OJ_MUST_USE oj_status
 oj_report_stream_open(const struct oj_report_stream_options *options,
                       struct oj_report_stream **out, GDALDatasetH *dataset,

@@ -75,7 +75,7 @@ oj_cuda_tree_joins_side(const struct oj_cuda_index *wrapped)
 /* Returns the bytes of the arrays and pairs of n points. For each pair, a
  * candidate and the output have a distance and a number (the factor 2). dwithin
  * joins are assumed to have 16 candidates per point, since their number is not
- * known; nearest joins 2 k, which leaves room for ties. */
+ * known; nearest joins 2 k, an estimate with room for ties. */
 static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 {
     const struct tree_index *self = (const struct tree_index *)wrapped;
