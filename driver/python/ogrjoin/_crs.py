@@ -163,7 +163,7 @@ def transformer(source: str | None, target: str | None) -> Callable[..., Any]:
     import numpy as np
     import pyproj
 
-    move = pyproj.Transformer.from_crs(*known, always_xy=True).transform
+    move: Callable[..., Any] = pyproj.Transformer.from_crs(*known, always_xy=True).transform
     epochs = {e for crs in (source, target) if (e := split_epoch(str(crs))[1]) is not None}
     if not epochs:
         return move

@@ -156,7 +156,7 @@ def sync_folder(folder: str, state: str = "") -> None:
     """Writes the names in a folder to disk, so that renamings survive a power failure.
     Folders that may not be read, and disks that refuse this for folders, are left out.
     state: what the error states first."""
-    ignored = (errno.EACCES,)
+    ignored: tuple[int, ...] = (errno.EACCES,)
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
