@@ -771,8 +771,8 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     return OJ_OK;
 }
 
-/* Sets *of_row to the area of the row by oj_cover_area(), unless that would take
- * too long. GEOS finds an area of 0 where the loops of a ring that crosses
+/* Sets *of_row to the area of the row by oj_cover_area(), unless that would
+ * take too long. GEOS finds an area of 0 where the loops of a ring that crosses
  * itself cancel out; oj_cover_has_size(), which decides for rows without pairs,
  * does not. */
 static oj_status measure_area_by_slabs(struct pair_stage_worker *worker,
