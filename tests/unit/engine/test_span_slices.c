@@ -354,10 +354,12 @@ TEST_LOOP(random_nested_spans, 0, 3)
     {
         const int has_points = ops_of_nested[_i] == OJ_OP_NEAREST;
         const int n_places = has_points ? 40 : 80;
-        struct nested_trial trial = {.join = {17000, n_places, has_points},
-                                     .input = {4200, n_places, has_points}};
+        struct nested_trial trial = {
+            .join = {.n = 17000, .n_places = n_places},
+            .input = {.n = 4200, .n_places = n_places}};
         struct oj_relation *relation = &trial.t.relation;
         random_state = 41 * (uint64_t)(_i + 1) + seed;
+        trial.join.has_points = trial.input.has_points = has_points;
         pick_shares(&trial.join);
         pick_shares(&trial.input);
         make_nested_trial(&trial);
