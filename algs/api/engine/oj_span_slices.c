@@ -275,33 +275,53 @@ static int needs_contact_alone(const struct span_slices_index *self)
            OJ_SPANS_INTERSECT;
 }
 
-/* Sorts the ordinals of the features with a span into feature_of: first those
- * with short spans, by begin, then those with long spans, by begin. Equal
- * begins are sorted by end if relations depend on it. Sets *n_short to the
- * number of short spans. Returns the number of features with a span. */
-static int64_t order_features_by_span(const struct span_slices_index *self,
-                                      int64_t n_slices, int32_t *feature_of,
-                                      int64_t *n_short, struct oj_error *err,
-                                      oj_status *status)
+/* Groups of spans that have slices of their own. */
+enum span_group
+{
+    SHORT_SPANS,
+    LONG_SPANS,
+    OPEN_SPANS, /* long spans without an end, if relations depend on ends: one
+                   of them among others extends the ends of its slice so far
+                   that no relation leaves the slice out */
+    N_SPAN_GROUPS
+};
+
+/* most: maximum duration of a short span. */
+static enum span_group find_group_of_span(const struct span_slices_index *self,
+                                          int64_t feature, int64_t most)
+{
+    const struct oj_spans *spans = &self->args.join_side->spans[self->span];
+    int64_t until = spans->until[feature];
+    if (span_duration(spans->from[feature], until) <= most)
+        return SHORT_SPANS;
+    return until == INT64_MAX && !needs_contact_alone(self) ? OPEN_SPANS
+                                                            : LONG_SPANS;
+}
+
+/* Sorts the ordinals of the features with a span into feature_of, by group and
+ * by begin. Equal begins are sorted by end if relations depend on it. end[g]
+ * becomes the position after the last feature of group g. */
+static oj_status order_features_by_span(const struct span_slices_index *self,
+                                        int64_t n_slices, int32_t *feature_of,
+                                        int64_t end[N_SPAN_GROUPS],
+                                        struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
     const struct oj_spans *spans = &flat->spans[self->span];
     int64_t most =
         duration_of_middle_90_percent_begins(self->shared) / n_slices;
     int by_end = !needs_contact_alone(self);
-    int64_t n = 0, n_long = 0, n_all = flat->n_features;
-    struct oj_keyed *keyed = oj_malloc(2 * n_all, sizeof *keyed), *sorted;
+    int64_t n = 0, at[N_SPAN_GROUPS + 1] = {0};
+    struct oj_keyed *keyed, *sorted;
+    OJ_NEW(keyed, 2 * flat->n_features, err);
     most = most > INT64_MAX / LONG_SPAN ? INT64_MAX : LONG_SPAN * most;
-    if (keyed == NULL)
+    for (int64_t f = 0; f < flat->n_features; f++)
     {
-        *status = oj_fail_nomem(err, n_all, sizeof *keyed);
-        return 0;
-    }
-    for (int64_t f = 0; f < n_all; f++)
-    {
-        if (oj_span_is_there(spans, f))
-            keyed[n++] = (struct oj_keyed){
-                sortable(by_end ? spans->until[f] : spans->from[f]), f};
+        if (!oj_span_is_there(spans, f))
+            continue;
+        keyed[n++] = (struct oj_keyed){
+            sortable(by_end ? spans->until[f] : spans->from[f]), f};
+        at[find_group_of_span(self, f, most) + 1]++;
     }
     sorted = oj_radix_sort(keyed, keyed + n, n);
     if (by_end)
@@ -310,25 +330,15 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
             sorted[i].key = sortable(spans->from[sorted[i].value]);
         sorted = oj_radix_sort(sorted, sorted == keyed ? keyed + n : keyed, n);
     }
-    *n_short = 0;
+    for (int g = 0; g < N_SPAN_GROUPS; g++)
+        end[g] = at[g + 1] += at[g];
     for (int64_t i = 0; i < n; i++)
     {
         int64_t f = sorted[i].value;
-        if (span_duration(spans->from[f], spans->until[f]) <= most)
-            feature_of[(*n_short)++] = (int32_t)f;
-        else /* features with long spans are stored from the end; reversed
-                below */
-            feature_of[n - ++n_long] = (int32_t)f;
-    }
-    for (int64_t i = 0; i < n_long / 2; i++)
-    {
-        int32_t f = feature_of[*n_short + i];
-        feature_of[*n_short + i] = feature_of[n - 1 - i];
-        feature_of[n - 1 - i] = f;
+        feature_of[at[find_group_of_span(self, f, most)]++] = (int32_t)f;
     }
     oj_free(keyed);
-    *status = OJ_OK;
-    return n;
+    return OJ_OK;
 }
 
 static void divide_into_slices(struct slice_level *level, int64_t first,
@@ -378,18 +388,16 @@ static oj_status fill_slice_level(const struct span_slices_index *self,
                                   int64_t n_slices, struct slice_level *level,
                                   struct oj_error *err)
 {
-    const struct oj_flat *flat = self->args.join_side;
-    int64_t n, n_short, at_once;
-    oj_status status;
-    OJ_NEW(level->feature_of, flat->n_features, err);
-    n = order_features_by_span(self, n_slices, level->feature_of, &n_short, err,
-                               &status);
-    OJ_TRY(status);
+    int64_t end[N_SPAN_GROUPS], n, at_once;
+    OJ_NEW(level->feature_of, self->args.join_side->n_features, err);
+    OJ_TRY(order_features_by_span(self, n_slices, level->feature_of, end, err));
+    n = end[N_SPAN_GROUPS - 1];
     at_once = n / n_slices + 1;
-    OJ_NEW_ZEROED(level->slice, n / at_once + 2, err);
-    divide_into_slices(level, 0, n_short, at_once);
+    OJ_NEW_ZEROED(level->slice, n / at_once + N_SPAN_GROUPS, err);
+    divide_into_slices(level, 0, end[SHORT_SPANS], at_once);
     level->n_short = level->n;
-    divide_into_slices(level, n_short, n, at_once);
+    for (int g = SHORT_SPANS + 1; g < N_SPAN_GROUPS; g++)
+        divide_into_slices(level, end[g - 1], end[g], at_once);
     OJ_NEW(level->last, level->n_short + 1, err);
     for (int64_t s = 0; s < level->n; s++)
         OJ_TRY(sort_slice_by_tie(self, level, &level->slice[s], err));
@@ -645,18 +653,12 @@ static int are_most_candidates_refused(const struct slices_batch *b)
            n_fulfilled * LEAST_SLICES_PER_VISIT <= of_input.n * of_join.n;
 }
 
-/* Returns the level with the most slices that suits the batch, or -1 to join
- * with the undivided join side. Sets b->is_by_relation. */
-static int choose_slice_level(struct slices_batch *b)
+/* Returns the level with the most slices that suits the batch, or -1 if none
+ * does. share: fraction of the join side whose spans begin within the span of a
+ * row. */
+static int find_finest_level(const struct slices_batch *b, double share)
 {
-    double share = estimate_join_share_of_row(b);
     int found = -1;
-    if (4.0 * share > 1.5 && !needs_contact_alone(b->self) &&
-        are_most_candidates_refused(b))
-    {
-        b->is_by_relation = 1;
-        share = 0.0;
-    }
     for (int i = 0; i < N_LEVELS; i++)
     {
         int64_t n = slice_count_of_level(i);
@@ -667,6 +669,22 @@ static int choose_slice_level(struct slices_batch *b)
             found = i;
     }
     return found;
+}
+
+/* Returns the level with the most slices that suits the batch, or -1 to join
+ * with the undivided join side. Sets b->is_by_relation. The samples are not
+ * taken for batches that are too small for any level. */
+static int choose_slice_level(struct slices_batch *b)
+{
+    int finest = find_finest_level(b, 0.0);
+    double share;
+    if (finest < 0)
+        return -1;
+    share = estimate_join_share_of_row(b);
+    if (4.0 * share <= 1.5 || needs_contact_alone(b->self))
+        return find_finest_level(b, share);
+    b->is_by_relation = are_most_candidates_refused(b);
+    return b->is_by_relation ? finest : -1;
 }
 
 /* Finds the slices with spans that can fulfil the condition with that of a row,

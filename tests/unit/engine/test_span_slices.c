@@ -1,8 +1,8 @@
 /* The index of time slices. Its pairs equal those that other engines find
  * without conditions on spans, filtered by the definitions of Allen's
  * relations; for nearest, the first k of these. Tests many equal begins, open
- * and long spans, rows and features without a span, and small batches after a
- * large one.
+ * and long spans, spans that contain each other, rows and features without a
+ * span, sets of relations, and small batches after a large one.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -200,64 +200,188 @@ TEST_LOOP(as_filtered, 0, N_JOINS)
     ck_assert(joins[_i].op == OJ_OP_DWITHIN || n_of_slices > 0);
 }
 
-/* Boxes that intersect, whose spans contain each other: the relations exclude
- * nearly all pairs. */
-static void add_nested(struct oj_flat_buf *buf, int64_t n, int64_t **from,
-                       int64_t **until)
+/* Features whose spans contain each other: relations exclude nearly all pairs.
+ */
+struct nested_side
 {
-    *from = oj_malloc(n, sizeof **from);
-    *until = oj_malloc(n, sizeof **until);
-    ck_assert(*from != NULL && *until != NULL);
-    for (int64_t i = 0; i < n; i++)
+    int64_t n;
+    int n_places; /* with distances of 2; boxes reach 2 places further */
+    int has_points;
+    /* One feature of so many has such a span; 0: none has. */
+    int open_end, open_begin, missing, instant;
+    int64_t *from, *until; /* set by add_nested() */
+};
+
+static int is_one_of(int share)
+{
+    return share > 0 && one_in(share);
+}
+
+static void add_nested(struct oj_flat_buf *buf, struct nested_side *side)
+{
+    side->from = oj_malloc(side->n, sizeof *side->from);
+    side->until = oj_malloc(side->n, sizeof *side->until);
+    ck_assert(side->from != NULL && side->until != NULL);
+    for (int64_t i = 0; i < side->n; i++)
     {
-        double x = pick(3);
+        double x = 2 * pick(side->n_places);
         int64_t at = pick(100000);
-        must(oj_flat_buf_add_box(buf, i, x, 0, x + 4, 4, &error));
-        (*from)[i] = at;
-        (*until)[i] = 300000 - at;
+        if (side->has_points)
+            must(oj_flat_buf_add_point(buf, i, x, 0, &error));
+        else
+            must(oj_flat_buf_add_box(buf, i, x, 0, x + 4, 4, &error));
+        side->from[i] = at;
+        side->until[i] = 300000 - at;
         if (one_in(100))
-            (*until)[i] += pick(3) - 1;
-        if (one_in(200))
-            (*until)[i] = INT64_MAX;
+            side->until[i] += pick(3) - 1;
+        if (is_one_of(side->open_end))
+            side->until[i] = INT64_MAX;
+        if (is_one_of(side->open_begin))
+            side->from[i] = INT64_MIN;
+        if (is_one_of(side->instant))
+            side->until[i] = side->from[i] = one_in(2) ? at : 300000 - at;
+        if (is_one_of(side->missing))
+        {
+            side->from[i] = INT64_MAX;
+            side->until[i] = INT64_MIN;
+        }
     }
 }
 
-TEST_LOOP(nested_spans, OJ_SPAN_MEETS, OJ_SPAN_AFTER)
+/* A join of nested spans, with the relation still to be set. Half of the rows
+ * have a span of the join side, so that all relations have pairs. */
+struct nested_trial
+{
+    struct join_trial t;
+    struct nested_side join, input;
+};
+
+static void make_nested_trial(struct nested_trial *trial)
+{
+    struct join_trial *t = &trial->t;
+    struct nested_side *join = &trial->join, *input = &trial->input;
+    add_nested(&t->join_buf, join);
+    add_nested(&t->input_buf, input);
+    for (int64_t i = 0; i < input->n; i += 2)
+    {
+        int64_t f = pick((int)join->n);
+        input->from[i] = join->from[f];
+        input->until[i] = join->until[f];
+    }
+    trial_view(t);
+    t->join.spans[0] = (struct oj_spans){join->from, join->until};
+    t->input.spans[0] = (struct oj_spans){input->from, input->until};
+    t->join.n_spans = t->input.n_spans = 1;
+    t->relation = oj_relation_default();
+    t->relation.op = OJ_OP_INTERSECTS;
+    t->relation.n_spans = 1;
+}
+
+static void free_nested_trial(struct nested_trial *trial)
+{
+    trial_free(&trial->t);
+    oj_free(trial->join.from);
+    oj_free(trial->join.until);
+    oj_free(trial->input.from);
+    oj_free(trial->input.until);
+}
+
+static int64_t index_bytes_of_first_rows(const struct join_trial *t,
+                                         int64_t n_rows)
 {
     const struct oj_options options = {.n_threads = 2};
-    const int64_t n = 4200, n_rows = 1200;
-    struct join_trial t = {0};
+    struct oj_flat_slice rows = {.texts = NULL};
     struct oj_join *join;
-    int64_t *from[2], *until[2];
-    random_state = 900 + (uint64_t)_i;
-    add_nested(&t.join_buf, n, &from[0], &until[0]);
-    add_nested(&t.input_buf, n_rows, &from[1], &until[1]);
-    for (int64_t i = 0; i < n_rows; i += 2)
-    {
-        int64_t f = pick((int)n);
-        from[1][i] = from[0][f];
-        until[1][i] = until[0][f];
-    }
-    t.join = oj_flat_buf_view(&t.join_buf);
-    t.input = oj_flat_buf_view(&t.input_buf);
-    t.join.spans[0] = (struct oj_spans){from[0], until[0]};
-    t.input.spans[0] = (struct oj_spans){from[1], until[1]};
-    t.join.n_spans = t.input.n_spans = 1;
-    t.relation = oj_relation_default();
-    t.relation.op = OJ_OP_INTERSECTS;
-    t.relation.n_spans = 1;
-    t.relation.spans[0].relations = 1u << _i;
-    must(oj_join_open(&t.join, &t.relation, "cpu", &options, &join, &error));
-    check_batch(join, &t);
-    if (_i != OJ_SPAN_DURING && _i != OJ_SPAN_CONTAINS)
-        ck_assert_int_lt(oj_join_stats(join)->n_candidates, n * n_rows / 5);
+    MATCHES out = {0};
+    int64_t bytes;
+    must(oj_flat_slice_make(&t->input, 0, n_rows, &rows, &error));
+    must(oj_join_open(&t->join, &t->relation, "cpu", &options, &join, &error));
+    must(oj_join_batch(join, &rows.flat, &out, &error));
+    bytes = oj_join_stats(join)->index_bytes;
     oj_join_close(join);
-    for (int i = 0; i < 2; i++)
+    oj_flat_slice_free(&rows);
+    return bytes;
+}
+
+/* Joins and checks the pairs. Returns 1 if slices were used: the indexes then
+ * differ in size from the index of the undivided join side, with which a batch
+ * of a few rows is joined. */
+static int check_nested_trial(const struct join_trial *t)
+{
+    const struct oj_options options = {.n_threads = 2};
+    struct oj_join *join;
+    int64_t bytes;
+    must(oj_join_open(&t->join, &t->relation, "cpu", &options, &join, &error));
+    check_batch(join, t);
+    bytes = oj_join_stats(join)->index_bytes;
+    oj_join_close(join);
+    return bytes != index_bytes_of_first_rows(t, 100);
+}
+
+/* Spans without an end, one of a hundred, do not keep the others from being
+ * divided by relation. */
+TEST_LOOP(nested_spans, OJ_SPAN_MEETS, OJ_SPAN_AFTER)
+{
+    struct nested_trial trial = {
+        .join = {.n = 17000, .n_places = 80, .open_end = 100},
+        .input = {.n = 4200, .n_places = 80}};
+    int uses_slices;
+    random_state = 900 + (uint64_t)_i;
+    make_nested_trial(&trial);
+    trial.t.relation.spans[0].relations = 1u << _i;
+    uses_slices = check_nested_trial(&trial.t);
+    expect(uses_slices || _i == OJ_SPAN_DURING || _i == OJ_SPAN_CONTAINS,
+           "relation %d is joined without slices", _i);
+    free_nested_trial(&trial);
+}
+
+static void pick_shares(struct nested_side *side)
+{
+    int *const shares[] = {&side->open_end, &side->open_begin, &side->missing,
+                           &side->instant};
+    for (int i = 0; i < 4; i++)
+        *shares[i] = one_in(3) ? 0 : 30 + pick(300);
+}
+
+static const enum oj_op ops_of_nested[] = {OJ_OP_INTERSECTS, OJ_OP_NEAREST,
+                                           OJ_OP_ATTRIBUTES};
+
+/* One relation or two, spans of every kind, and other joins. */
+TEST_LOOP(random_nested_spans, 0, 3)
+{
+    int n_by_slices = 0;
+    EACH_ROUND(4)
     {
-        oj_free(from[i]);
-        oj_free(until[i]);
+        const int has_points = ops_of_nested[_i] == OJ_OP_NEAREST;
+        const int n_places = has_points ? 40 : 80;
+        struct nested_trial trial = {
+            .join = {.n = 17000, .n_places = n_places},
+            .input = {.n = 4200, .n_places = n_places}};
+        struct oj_relation *relation = &trial.t.relation;
+        random_state = 41 * (uint64_t)(_i + 1) + seed;
+        trial.join.has_points = trial.input.has_points = has_points;
+        pick_shares(&trial.join);
+        pick_shares(&trial.input);
+        make_nested_trial(&trial);
+        relation->op = ops_of_nested[_i];
+        relation->k = 1 + pick(3);
+        relation->ties = one_in(2) ? OJ_TIES_ALL : OJ_TIES_FIRST;
+        relation->max_distance = 2;
+        relation->spans[0].relations = 1u << (OJ_SPAN_MEETS + pick(11));
+        if (one_in(2))
+            relation->spans[0].relations |= 1u << (OJ_SPAN_MEETS + pick(11));
+        if (relation->op == OJ_OP_ATTRIBUTES)
+        {
+            int32_t **class_of = trial.t.columns.on_class;
+            class_of[0] = pick_column(trial.join.n, 20);
+            class_of[1] = pick_column(trial.input.n, 20);
+            trial.t.join.on_class = class_of[0];
+            trial.t.input.on_class = class_of[1];
+        }
+        n_by_slices += check_nested_trial(&trial.t);
+        free_nested_trial(&trial);
     }
-    trial_free(&t);
+    ck_assert_int_gt(n_by_slices, 0);
 }
 
 static void extend_range(int64_t range[2], int64_t number)
