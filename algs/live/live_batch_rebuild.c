@@ -189,6 +189,9 @@ oj_status live_batch_rebuild(struct live_batch *b, struct oj_error *err)
     oj_free(g.first_point);
     oj_free(g.first_kept);
     if (status == OJ_OK)
-        live->was_rebuilt = b->all.counts.n_rebuilt = 1;
+    {
+        live->was_rebuilt = 1;
+        b->all.counts.n_rebuilt = 1;
+    }
     return status;
 }

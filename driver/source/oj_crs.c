@@ -136,12 +136,14 @@ int oj_crs_is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
     return status == OJ_OK ? equality == OJ_CRS_EQUAL : are_crs_equal(a, b);
 }
 
+/* Returns 1 for CRS of two epochs that are one CRS otherwise. */
 static int differ_only_by_epoch(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     OGRSpatialReferenceH at_epoch_of_b = OSRClone(a);
     int is_equal;
     OSRSetCoordinateEpoch(at_epoch_of_b, OSRGetCoordinateEpoch(b));
-    is_equal = are_crs_equal(at_epoch_of_b, b) && !are_crs_equal(a, b);
+    is_equal =
+        oj_crs_is_one_plane(at_epoch_of_b, b) && !oj_crs_is_one_plane(a, b);
     OSRRelease(at_epoch_of_b);
     return is_equal;
 }
