@@ -780,22 +780,6 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     return OJ_OK;
 }
 
-/* Sets *of_row to the area of the row by oj_cover_area(), unless that would
- * take too long. GEOS finds an area of 0 where the loops of a ring that crosses
- * itself cancel out; oj_cover_has_size(), which decides for rows without pairs,
- * does not. */
-static oj_status measure_area_by_slabs(struct pair_stage_worker *worker,
-                                       double *of_row, struct oj_error *err)
-{
-    const struct oj_flat *input = worker->stage->input.whole;
-    double covered;
-    int is_measured;
-    if ((kinds_of_row(worker) & OJ_PART_POLYGON) == 0)
-        return OJ_OK;
-    return oj_cover_area(&worker->cover, input, worker->row, input, NULL, 0,
-                         &covered, of_row, &is_measured, err);
-}
-
 /* Sets the values of what the features of a row cover together. They are
  * computed at the first pair of the row, for all its pairs. */
 static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
@@ -815,8 +799,6 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
     if (wants_value(worker, OJ_PAIR_COVERED_PERCENT) && !isnan(area))
     {
         OJ_TRY(compute_area_of_row(worker, whole, &of_row, err));
-        if (isnan(whole) && !(of_row > 0.0))
-            OJ_TRY(measure_area_by_slabs(worker, &of_row, err));
         percent = overlap_percent(worker, of_row, area, length);
     }
     set_value_of_row(worker, OJ_PAIR_COVERED_AREA, area);
