@@ -347,6 +347,12 @@ static int64_t write_decimal(int is_negative, const char *digits, int n,
     return length;
 }
 
+/* Returns 1 if %.15g writes a real without an exponent. */
+static int is_written_plainly(double real)
+{
+    return fabs(real) >= 1e-4 && fabs(real) < 1e15;
+}
+
 /* Sets *out to a decimal of up to 15 digits, and returns 1, without its digits.
  * Returns 0 for a decimal that needs them. */
 static int read_short_decimal(const struct decimal *d,
@@ -365,7 +371,7 @@ static int read_short_decimal(const struct decimal *d,
     value = d->is_negative ? -value : value;
     *out = value == floor(value) ? oj_plain_integer((int64_t)value)
                                  : oj_plain_real(value);
-    return 1;
+    return out->form == OJ_PLAIN_INTEGER || is_written_plainly(value);
 }
 
 /* Reads a decimal for comparison; see oj_arrow_compared_value(). */
@@ -394,7 +400,7 @@ static void compared_decimal_at_row(const struct ArrowArray *array,
     if (integer_of_digits(d.is_negative, digits, n, exponent, out))
         return;
     *out = oj_plain_real(number_of_digits(d.is_negative, digits, n, exponent));
-    if (n <= OJ_PLAIN_DIGITS && isnormal(out->real))
+    if (n <= OJ_PLAIN_DIGITS && is_written_plainly(out->real))
         return;
     out->form = OJ_PLAIN_DECIMAL;
     out->text = room->text;

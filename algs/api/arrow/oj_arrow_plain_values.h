@@ -58,10 +58,11 @@ OJ_MUST_USE oj_status oj_arrow_time_as_microseconds(
 
 /** Reads the value of a row like oj_arrow_plain_value(), so that values are
  * equal exactly if what is read is equal: a decimal becomes an integer, or an
- * unsigned integer of 64 bits, if it is one, otherwise up to 15 digits a real
- * and from 16 digits on an OJ_PLAIN_DECIMAL; a binary value becomes a text of
- * its bytes. is_moment 1: dates and datetimes are read by
- * oj_arrow_time_as_microseconds(), since their texts have only milliseconds. */
+ * unsigned integer of 64 bits, if it is one, otherwise a real if %.15g writes
+ * all its digits without an exponent, and else an OJ_PLAIN_DECIMAL; a binary
+ * value becomes a text of its bytes. is_moment 1: dates and datetimes are read
+ * by oj_arrow_time_as_microseconds(), since their texts have only milliseconds.
+ */
 OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                               const struct ArrowArray *array,
                                               int64_t row, int is_moment,

@@ -6,7 +6,8 @@
  *   float32, float64               OJ_PLAIN_REAL
  *   decimal                        OJ_PLAIN_REAL, rounded; if values are
  *                                  compared also OJ_PLAIN_INTEGER, and
- *                                  OJ_PLAIN_DECIMAL from 16 digits on
+ *                                  OJ_PLAIN_DECIMAL if %.15g lacks digits or
+ *                                  writes an exponent
  *   text                           OJ_PLAIN_TEXT
  *   date, time, datetime           OJ_PLAIN_REAL or _INTEGER, in chronological
  *                                  order, if only the order matters;

@@ -8,13 +8,13 @@
  *   looked up (input side)  ("7", "a") -> 0  ("9", "a") -> -1
  *
  *  Two fields of numbers compare as numbers: 1 and 1.0 are equal, and beyond
- *  2^53 no integer equals another one. Decimals are not rounded: one of up to
- *  15 digits equals the double nearest to it, one of more digits equals a
- *  double only if it is the shortest decimal that reads back as it, and no two
- *  decimals that differ are equal. A datetime and a date, datetime or text,
- *  and a date and a text, compare as moments, in microseconds: a date is its
- *  midnight, a time without a zone counts as UTC, and a text that is no moment
- *  equals nothing.
+ *  2^53 no integer equals another one. Whole numbers below 2^64 compare as
+ *  integers. Other decimals are not rounded: one of up to 15 digits equals the
+ *  double nearest to it, one of more digits equals a double only if it is the
+ *  shortest decimal that reads back as it, and no two decimals that differ are
+ *  equal. A datetime and a date, datetime or text, and a date and a text,
+ *  compare as moments, in microseconds: a date is its midnight, a time without
+ *  a zone counts as UTC, and a text that is no moment equals nothing.
  *  All other pairs of fields compare as texts, byte by byte, a number as OGR
  *  writes it, and binary values of Arrow as their bytes. Rows are equal when
  *  all of their fields are; NULL and NaN equal nothing.

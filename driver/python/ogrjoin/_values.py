@@ -9,7 +9,8 @@ import numpy as np
 from . import _core, _sides
 from ._errors import InvalidError
 
-# Arrow formats of datetimes of numpy by unit; other units become seconds.
+# Arrow formats of datetimes of numpy by unit. Finer units become nanoseconds,
+# all others seconds.
 _TIMES = {"D": "tdD", "s": "tss:", "ms": "tsm:", "us": "tsu:", "ns": "tsn:"}
 
 
@@ -42,7 +43,8 @@ def _column_of_numpy(values: Any, missing: Any) -> Any:
         return _core.column(n, "g", bits, None, values.astype(np.float64))
     if kind == "M":
         unit = np.datetime_data(values.dtype)[0]
-        unit = unit if unit in _TIMES else "s"
+        if unit not in _TIMES:
+            unit = "ns" if unit in ("ps", "fs", "as") else "s"
         times = values.astype(f"datetime64[{unit}]").astype(np.int64)
         if unit == "D" and np.abs(times[~missing]).max(initial=0) < 2**31:
             return _core.column(n, "tdD", bits, None, times.astype(np.int32))

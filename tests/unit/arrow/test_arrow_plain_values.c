@@ -86,7 +86,16 @@ static const struct
     {"d:38,0", UINT64_MAX, 0, OJ_PLAIN_REAL, -1, 18446744073709551615.0, NULL},
     {"d:38,0", 1, 1, OJ_PLAIN_DECIMAL, 0, (double)NAN, "18446744073709551617"},
     {"d:38,-3", 1, 0, OJ_PLAIN_INTEGER, 1000, 0, NULL},
-    {"d:38,-30", 1, 0, OJ_PLAIN_REAL, 0, 1e30, NULL},
+    /* reals that %.15g writes with an exponent */
+    {"d:38,-30", 1, 0, OJ_PLAIN_DECIMAL, 0, 1e30,
+     "1000000000000000000000000000000"},
+    {"d:38,0", UINT64_C(7766279631452241920), 5, OJ_PLAIN_DECIMAL, 0, 1e20,
+     "100000000000000000000"},
+    {"d:38,7", 12, 0, OJ_PLAIN_DECIMAL, 0, 1.2e-6, "0.0000012"},
+    {"d:38,30", (uint64_t)-5, UINT64_MAX, OJ_PLAIN_DECIMAL, 0, -5e-30,
+     "-0.000000000000000000000000000005"},
+    {"d:38,4", 1, 0, OJ_PLAIN_REAL, 0, 1e-4, NULL},
+    {"d:38,5", 9, 0, OJ_PLAIN_DECIMAL, 0, 9e-5, "0.00009"},
     /* of two neighbours, 16 digits, the double means the first one */
     {"d:38,1", UINT64_C(9007199254740992), 0, OJ_PLAIN_DECIMAL, 0,
      900719925474099.2, "900719925474099.2"},
