@@ -1,9 +1,11 @@
 """Sides that users pass to join(), the rows that they request, and typical errors."""
 
+import datetime as dt
 import decimal
 import json
 import os
 import pickle
+import re
 import shutil
 import struct
 import subprocess
@@ -1044,15 +1046,17 @@ def test_folders_of_keys(tmp_path):
 
 
 def folder_of(path, *columns, name="a"):
-    """Writes files of one point with a column of this name; returns the folder."""
+    """Writes files of points with a column of this name; returns the folder."""
     path.mkdir()
-    wkb = pa.array([shapely.to_wkb(Point(1, 1))])
     for i, column in enumerate(columns):
+        wkb = pa.array([shapely.to_wkb(Point(1, 1))] * len(column), pa.binary())
         pq.write_table(pa.table({"geometry": wkb, name: column}), path / f"{i}.parquet")
     return str(path)
 
 
 NULLS = pa.array([None])
+NONE = pa.nulls(0)
+MOMENT = dt.datetime(2026, 1, 1)
 TYPES = [
     ((NULLS, pa.array(["x"])), pa.string()),
     ((NULLS, pa.array(["x"], pa.large_string()), NULLS), pa.large_string()),
@@ -1061,8 +1065,15 @@ TYPES = [
     ((pa.array([1], pa.int32()), pa.array([0.5])), pa.float64()),
     ((pa.array(["x"]), pa.array(["y"]).dictionary_encode()), pa.string()),
     ((pa.array(["x"]).dictionary_encode(), NULLS, pa.array(["y"])), pa.string()),
-    ((pa.array(["x"]), pa.array([7])), pa.string()),
     ((NULLS, pa.array([[1]]), pa.array([[0.5]])), pa.list_(pa.float64())),
+    ((pa.array([MOMENT]), pa.array([MOMENT.date()])), pa.timestamp("us")),
+    ((pa.array([MOMENT.date()]), pa.array([MOMENT])), pa.timestamp("us")),
+    ((pa.array([1]), NONE.cast("string")), pa.int64()),
+    ((NONE.cast("string"), pa.array([1]), NONE.cast("double")), pa.int64()),
+    ((pa.array([2**53 + 1]), pa.nulls(3, pa.float64())), pa.int64()),
+    ((pa.nulls(3, pa.float64()), pa.array([2**53 + 1])), pa.int64()),
+    ((pa.nulls(3, pa.string()), pa.nulls(2, pa.float64())), pa.string()),
+    ((NONE, NONE.cast("string")), pa.string()),
 ]
 
 
@@ -1074,19 +1085,54 @@ def test_types_of_all_files_of_a_folder(tmp_path, i):
     got = ogrjoin.join(path, right).read_all().column("a")
     assert got.type.equals(kind)
     expected = [value for column in columns for value in column.to_pylist()]
-    texts = pa.types.is_string(kind)
-    assert got.to_pylist() == [str(v) if texts and v is not None else v for v in expected]
-    assert len(ogrjoin.pairs(ogrjoin.scan(path), right)) == len(columns)
+    if pa.types.is_timestamp(kind):
+        expected = [MOMENT] * len(expected)
+    assert got.to_pylist() == expected
+    assert len(ogrjoin.pairs(ogrjoin.scan(path), right)) == len(expected)
 
 
-def test_files_of_a_folder_without_a_common_type(tmp_path):
-    path = folder_of(tmp_path / "f", pa.array([1]), pa.array(["x"]), name="size")
-    with pytest.raises(ogrjoin.InputError, match=r"^column 'size' has the type string in .*1\.parquet, and int64 "):
-        ogrjoin.join(path, [Point(1, 1)]).read_all()
+@pytest.mark.parametrize("one, other", [
+    (pa.array([1]), pa.array(["x"])),
+    (pa.array([0.5]), pa.array(["x"])),
+    (pa.array(["x"]), pa.array([MOMENT.date()])),
+    (pa.array([decimal.Decimal(10**19 + 1)]), pa.array([0.5])),
+    (pa.array([[decimal.Decimal(10**19 + 1)]]), pa.array([[0.5]])),
+])  # fmt: skip
+def test_files_of_a_folder_without_a_common_type(tmp_path, one, other):
+    for name, columns in (("backwards", (other, one)), ("f", (one, other))):
+        path = folder_of(tmp_path / name, *columns, name="size")
+        a, b = (re.escape(str(c.type).replace("item", "element")) for c in columns)
+        error = rf"^column 'size' has the type {b} in .*1\.parquet, and {a} in files before"
+        with pytest.raises(ogrjoin.InputError, match=error):
+            ogrjoin.join(path, [Point(1, 1)]).read_all()
     # a column that is not read may be of any type
     only = {"left_select": "geometry", "left_column": "geometry"}
     rows = ogrjoin.join(path, [Point(1, 1)], **only).read_all()
     assert rows.num_rows == 2
+
+
+def test_types_of_all_files_in_join_files(tmp_path):
+    from ogrjoin.scale import join_files
+
+    lots = tmp_path / "lots.parquet"
+    gpd.GeoDataFrame({"lot": [5]}, geometry=[box(0, 0, 4, 4)], crs=2263).to_parquet(lots)
+    folder = tmp_path / "points"
+    folder.mkdir()
+    frame = gpd.GeoDataFrame(geometry=[Point(1, 1)], crs=2263)
+    for i, column in enumerate((pd.array([1], "int32"), pd.array([2**40], "int64"))):
+        frame.assign(a=column).to_parquet(folder / f"{i}.parquet")
+    frame[:0].assign(a=pd.array([], "str")).to_parquet(folder / "none.parquet")
+    join_files(folder, lots, tmp_path / "made")
+    made = ogrjoin.scan(tmp_path / "made").reader().read_all()
+    assert made["a"].to_pylist() == [1, 2**40] and made["lot"].to_pylist() == [5, 5]
+    frame.assign(a=[0.5]).to_parquet(folder / "0.parquet")
+    frame.assign(a=[2**53 + 1]).to_parquet(folder / "1.parquet")
+    for i, sides in enumerate(((folder, lots), (lots, folder))):
+        with pytest.raises(ogrjoin.InputError, match=r"1\.parquet: values of column 'a' cannot [^\n]*$"):
+            join_files(*sides, tmp_path / f"fails{i}")
+    frame.assign(a=["x"]).to_parquet(folder / "2.parquet")
+    with pytest.raises(ogrjoin.InputError, match="^column 'a' has the type large_string in "):
+        join_files(folder, lots, tmp_path / "other")
 
 
 def test_value_that_the_common_type_lacks(tmp_path):
@@ -1117,6 +1163,29 @@ POINT = {"type": "Point", "coordinates": [1, 1]}
 FEATURE = {"type": "Feature", "properties": {"a": 1}, "geometry": POINT}
 OTHER = {"type": "Feature", "properties": {"b": "x"}, "geometry": None}
 FEATURES = {"type": "FeatureCollection", "features": [FEATURE, OTHER]}
+
+
+def test_properties_named_geometry_and_beyond_64_bits():
+    feature = {**FEATURE, "properties": {"geometry": "g", "geometry_1": 7}}
+    rows = ogrjoin.join(feature, ZONES, right_crs="EPSG:4326").read_all()
+    assert rows.schema.names[:3] == ["geometry", "geometry_1", "geometry_2"]
+    assert rows["geometry"].to_pylist() == ["g"] and rows["z"].to_pylist() == ["a"]
+    assert shapely.from_wkb(rows["geometry_2"].to_pylist()) == [Point(1, 1)]
+    feature = {**FEATURE, "properties": {"parcel": 2**70}}
+    error = "^the left side: the property 'parcel' has an integer beyond 64 bits"
+    with pytest.raises(ogrjoin.InvalidError, match=error):
+        ogrjoin.join(feature, ZONES)
+
+
+@pytest.mark.parametrize("encoding", ["WKB", "geoarrow"])
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_array_of_geopandas_has_its_crs_and_type(encoding, interleaved):
+    how = {"geometry_encoding": encoding, "interleaved": interleaved}
+    array = gpd.GeoSeries([Point(1, 1)], crs=25833).to_arrow(**how)
+    zones = ZONES[:1].set_crs(25833, allow_override=True)
+    assert zones_of(ogrjoin.join(array, zones)) == ["a"]
+    with pytest.raises(ogrjoin.InvalidError, match="25833"):
+        ogrjoin.join(array, ZONES)
 
 
 @pytest.mark.parametrize("side, properties", [

@@ -58,7 +58,8 @@ _CLASSES: dict[Status, type[Error]] = {
 def make(status: int, message: str) -> Error:
     """Returns the exception for a status of the C library."""
     head, _, detail = message.partition(". Detail: Python exception: ")
-    if '_scan.py", line' in detail:  # raised here, and given a traceback by Arrow
+    # raised by these modules, and given a traceback by Arrow
+    if any(f'{module}.py", line' in detail for module in ("_scan", "footers")):
         message = head
     error = _CLASSES.get(Status(status), Error)(message)
     error.status = Status(status)

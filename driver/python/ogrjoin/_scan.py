@@ -183,42 +183,75 @@ def check_files(dataset: Any) -> None:
                 )
 
 
+def _count_decimals(kind: Any) -> int:
+    """Returns the number of decimals in a type, which may be nested."""
+    if pa.types.is_nested(kind):
+        return sum(_count_decimals(kind.field(i).type) for i in range(kind.num_fields))
+    return int(pa.types.is_decimal(kind))
+
+
 def _common_type(one: Any, other: Any) -> Any:
-    """Returns the type that takes the values of both types, or None."""
+    """Returns the type that takes the values of both types, in any order, or None.
+    Texts and numbers have none, since a number has several texts, and decimals and
+    floats have none, since floats round."""
     one, other = (k.value_type if pa.types.is_dictionary(k) else k for k in (one, other))
-    if pa.types.is_string(one) or pa.types.is_large_string(one):
-        is_plain = pa.types.is_primitive(other) or pa.types.is_string(other)
-        if is_plain and not pa.types.is_null(other):
-            return one
-    if pa.types.is_timestamp(one) and one.tz is None and pa.types.is_date32(other):
-        return one
+    for kind, day in ((one, other), (other, one)):
+        if pa.types.is_timestamp(kind) and kind.tz is None and pa.types.is_date(day):
+            return kind
     schemas = [pa.schema([("x", kind)]) for kind in (one, other)]
     try:
-        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        made = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     except pa.ArrowException:
         return None
+    n_decimals = max(_count_decimals(one), _count_decimals(other))
+    return made if _count_decimals(made) >= n_decimals else None
 
 
-def _unify_types(dataset: Any) -> tuple[Any, dict[str, str]]:
+def _has_values(fragment: Any, name: str) -> bool:
+    """Returns False if the footer of a file shows that a column has only NULLs."""
+    footer = fragment.metadata
+    paths = [footer.schema.column(c).path for c in range(footer.num_columns)]
+    if name not in paths:  # a nested column
+        return bool(footer.num_rows > 0)
+    for g in range(footer.num_row_groups):
+        group = footer.row_group(g)
+        counts = group.column(paths.index(name)).statistics
+        n_nulls = counts.null_count if counts is not None and counts.has_null_count else 0
+        if group.num_rows > n_nulls:
+            return True
+    return False
+
+
+def unify_types(dataset: Any) -> tuple[Any, dict[str, str]]:
     """Returns (the schema of a Parquet dataset, whose columns have types that take the
-    values of all files; column: error, for those that have none)."""
+    values of all files; column: error, for those that have none). The type of a column
+    without values has no effect, unless no file has values."""
     schema, errors = dataset.schema, dict[str, str]()
     if len(dataset.files) < 2:
         return schema, errors
-    for fragment in dataset.get_fragments():
-        for other in _schema_of(fragment):
-            i = schema.get_field_index(other.name)
-            if i < 0 or schema.field(i).type.equals(other.type):
+    fragments = list(dataset.get_fragments())
+    schemas = [_schema_of(fragment) for fragment in fragments]
+    for i, field in enumerate(schema):
+        at = [other.get_field_index(field.name) for other in schemas]
+        kinds = [(s.field(j).type, of) for s, j, of in zip(schemas, at, fragments) if j >= 0]
+        # a column that the first file lacks is named by folders
+        if at[0] < 0 or all(kind.equals(field.type) for kind, _ in kinds):
+            continue
+        stated = [(kind, of) for kind, of in kinds if not pa.types.is_null(kind)]
+        kinds = [(kind, of) for kind, of in stated if _has_values(of, field.name)] or stated[:1]
+        common = kinds[0][0]
+        for kind, of in kinds[1:]:
+            if kind.equals(common):
                 continue
-            kind = _common_type(schema.field(i).type, other.type)
-            if kind is not None:
-                schema = schema.set(i, schema.field(i).with_type(kind))
-            elif other.name not in errors:
-                errors[other.name] = (
-                    f"column {other.name!r} has the type {other.type} in {fragment.path}, and "
-                    f"{schema.field(i).type} in files before it: write all files of a folder "
-                    "with one type"
+            made = _common_type(common, kind)
+            if made is None:
+                errors[field.name] = (
+                    f"column {field.name!r} has the type {kind} in {of.path}, and {common} in "
+                    "files before it: write all files of a folder with one type"
                 )
+                break
+            common = made
+        schema = schema.set(i, field.with_type(common))
     return schema, errors
 
 
@@ -298,17 +331,19 @@ def _open_parquet(path: str) -> Any:
 _BATCH_ROWS = 1 << 16
 
 
-def _column_of(batch: Any, field: Any, keys: dict[str, Any], path: str) -> Any:
+def read_column(batch: Any, field: Any, keys: dict[str, Any], path: str) -> Any:
     """Returns a column of a batch in the type of the field; a column that its file lacks
     has the value in keys, or NULLs.  path: the file, for errors."""
     i = batch.schema.get_field_index(field.name)
     if i < 0:
         return pa.repeat(pa.scalar(keys.get(field.name), field.type), len(batch))
     column = batch.column(i)
-    if pa.types.is_null(column.type):
+    if column.type.equals(field.type):
+        return column
+    if column.null_count == len(column):
         return pa.nulls(len(batch), field.type)
     try:
-        return column if column.type.equals(field.type) else column.cast(field.type)
+        return column.cast(field.type)
     except pa.ArrowException as why:
         raise InputError(
             f"{path}: values of column {field.name!r} cannot become {field.type}, the type "
@@ -330,7 +365,7 @@ class Scan:
             if layer is not None:
                 raise InvalidError(f"{path} is Parquet, which has no layers: leave {option}= out")
             self._dataset = _open_parquet(path)
-            schema, self._errors = _unify_types(self._dataset)
+            schema, self._errors = unify_types(self._dataset)
             self.schema, self.geometry = mark_geometries(schema)
             return
         description, table = _read_layer(path, layer, option)
@@ -375,7 +410,7 @@ class Scan:
                 names = [name for name in self.schema.names if name in inside]
                 for batch in file.iter_batches(_BATCH_ROWS, columns=names):
                     columns = [
-                        _column_of(batch, field, keys, fragment.path) for field in self.schema
+                        read_column(batch, field, keys, fragment.path) for field in self.schema
                     ]
                     yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 

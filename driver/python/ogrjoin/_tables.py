@@ -10,7 +10,15 @@ import pyarrow as pa
 
 from . import _core, _crs, _sides
 from ._errors import InvalidError
-from ._scan import Scan, extension_of, mark_geometries, mark_nullable, without_epochs, wkb_metadata
+from ._scan import (
+    NAME,
+    Scan,
+    extension_of,
+    mark_geometries,
+    mark_nullable,
+    without_epochs,
+    wkb_metadata,
+)
 
 
 def _column_of_numbers(values: Any) -> Any:
@@ -38,9 +46,18 @@ def _table_of_features(side: Any, which: str) -> Any:
     """Makes a table of GeoJSON: the properties of its features, and their geometries."""
     shapes, properties = _sides.of_geojson(side, which)
     table = _table_of_shapes(shapes, None, which)
-    for i, name in enumerate(dict.fromkeys(name for row in properties for name in row)):
+    names = list(dict.fromkeys(name for row in properties for name in row))
+    if "geometry" in names:
+        free = (f"geometry_{i}" for i in range(1, len(names) + 1))
+        table = table.rename_columns([next(name for name in free if name not in names)])
+    for i, name in enumerate(names):
         try:
             column = pa.array([row.get(name) for row in properties])
+        except OverflowError:
+            raise InvalidError(
+                f"the {which} side: the property {name!r} has an integer beyond 64 bits: write "
+                "it as a text"
+            ) from None
         except pa.ArrowException as why:
             raise InvalidError(
                 f"the {which} side: the property {name!r} has values of several types: {why}"
@@ -51,16 +68,18 @@ def _table_of_features(side: Any, which: str) -> Any:
 
 def _table_of_array(side: Any) -> Any:
     """Makes a table of one column of an Arrow array of geometries, and of one of structs
-    the table that it is.  Returns any other side unchanged."""
+    the table that it is, unless the structs are of an extension type. Returns any other
+    side unchanged."""
     if isinstance(side, pa.ChunkedArray):
         return pa.table({"geometry": side})
     if hasattr(side, "__arrow_c_stream__") or not hasattr(side, "__arrow_c_array__"):
         return side
-    array = pa.array(side)
-    if pa.types.is_struct(array.type):
+    schema, values = side.__arrow_c_array__()
+    field = pa.Field._import_from_c_capsule(schema).with_name("geometry")
+    array = pa.Array._import_from_c_capsule(field.type.__arrow_c_schema__(), values)
+    if pa.types.is_struct(field.type) and NAME not in (field.metadata or {}):
         return pa.table(pa.RecordBatch.from_struct_array(array))
-    metadata = pa.field(side).metadata if hasattr(side, "__arrow_c_schema__") else None
-    return pa.table([array], schema=pa.schema([pa.field("geometry", array.type, metadata=metadata)]))
+    return pa.table([array], schema=pa.schema([field]))
 
 
 def _shapes_of(table: Any) -> Any:
@@ -96,7 +115,8 @@ def _add_vertices(wkb: bytearray, at: int, runs: list[Any]) -> int:
         n_vertices = 1
         if kind > 1:
             n_vertices, at = count(), at + 4
-        run = np.frombuffer(wkb, "<f8", n_vertices * n_ordinates, at).reshape(n_vertices, -1)
+        run = np.frombuffer(wkb, "<f8", n_vertices * n_ordinates, at)
+        run = run.reshape(n_vertices, n_ordinates)
         if kind > 1 or not np.isnan(run[0, 0]):
             runs.append(run)
         at += run.nbytes

@@ -12,8 +12,8 @@ import pyarrow.dataset
 import pyarrow.fs
 import pyarrow.parquet
 
-from .._errors import InvalidError
-from .._scan import check_files, mark_geometries, open_dataset
+from .._errors import InputError, InvalidError
+from .._scan import check_files, mark_geometries, open_dataset, read_column, unify_types
 from .boxes import MOST
 
 _EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
@@ -39,19 +39,6 @@ def are_nested(path: str, other: str) -> bool:
         a, b = os.path.realpath(a), os.path.realpath(b)
     a, b = (inside.rstrip("/") + "/" for inside in (a, b))
     return a.startswith(b) or b.startswith(a)
-
-
-def _with_columns(batch: Any, schema: Any, keys: dict[str, Any]) -> Any:
-    """Returns the columns of the schema, in its order.  Columns that the batch does not
-    have, since its file was written without them, get the values of the file's keys, or
-    NULL."""
-    columns = [
-        batch.column(f.name)
-        if f.name in batch.schema.names
-        else pa.repeat(pa.scalar(keys.get(f.name), f.type), len(batch))
-        for f in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema.names)
 
 
 class RowGroups(NamedTuple):
@@ -87,7 +74,6 @@ class RowGroups(NamedTuple):
         """Yields (number of the first row, record batch) of row groups, in their order."""
         names = columns if columns is not None else self.schema.names
         schema = pa.schema([self.schema.field(name) for name in names])
-        plain = schema.remove_metadata()
         groups = np.asarray(groups, dtype=np.int64)
         files = self.file[groups]
         # pyarrow.dataset is not used: its fragments do not keep the order of row groups.
@@ -104,18 +90,15 @@ class RowGroups(NamedTuple):
                 for batch in file.iter_batches(
                     _BATCH, [int(g) for g in self.group[run]], there, use_threads=threads
                 ):
-                    if batch.schema.names != names:
-                        batch = _with_columns(batch, plain, keys)
-                    if not batch.schema.equals(plain):
-                        batch = batch.cast(plain)
+                    made = [read_column(batch, field, keys, path) for field in schema]
+                    batch = pa.RecordBatch.from_arrays(made, schema=schema)
                     at = 0
                     while at < len(batch):  # a batch may hold rows of two groups
                         while row == end:
                             row, n = next(rows)
                             end = row + n
                         n = min(end - row, len(batch) - at)
-                        piece = batch.slice(at, n)
-                        yield row, pa.RecordBatch.from_arrays(piece.columns, schema=schema)
+                        yield row, batch.slice(at, n)
                         row, at = row + n, at + n
 
 
@@ -166,7 +149,10 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
     if not dataset.files:
         raise InvalidError(f"{path} has no Parquet file: name a file or a folder of them")
     check_files(dataset)
-    schema, primary = mark_geometries(dataset.schema)
+    schema, errors = unify_types(dataset)
+    for error in errors.values():
+        raise InputError(error)
+    schema, primary = mark_geometries(schema)
     column = column or primary
     wanted = _box_columns(dataset.schema, column, xy)
     file, group, n_rows, n_bytes, box, is_boxed, keys = [], [], [], [], [], [], []
