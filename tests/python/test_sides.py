@@ -1165,14 +1165,14 @@ OTHER = {"type": "Feature", "properties": {"b": "x"}, "geometry": None}
 FEATURES = {"type": "FeatureCollection", "features": [FEATURE, OTHER]}
 
 
-def test_properties_named_geometry_and_beyond_64_bits():
+def test_properties_named_geometry_and_of_many_bits():
     feature = {**FEATURE, "properties": {"geometry": "g", "geometry_1": 7}}
     rows = ogrjoin.join(feature, ZONES, right_crs="EPSG:4326").read_all()
     assert rows.schema.names[:3] == ["geometry", "geometry_1", "geometry_2"]
     assert rows["geometry"].to_pylist() == ["g"] and rows["z"].to_pylist() == ["a"]
     assert shapely.from_wkb(rows["geometry_2"].to_pylist()) == [Point(1, 1)]
     feature = {**FEATURE, "properties": {"parcel": 2**70}}
-    error = "^the left side: the property 'parcel' has an integer beyond 64 bits"
+    error = "^the left side: the property 'parcel' has an integer of more than 63 bits"
     with pytest.raises(ogrjoin.InvalidError, match=error):
         ogrjoin.join(feature, ZONES)
 

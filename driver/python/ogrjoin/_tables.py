@@ -55,8 +55,8 @@ def _table_of_features(side: Any, which: str) -> Any:
             column = pa.array([row.get(name) for row in properties])
         except OverflowError:
             raise InvalidError(
-                f"the {which} side: the property {name!r} has an integer beyond 64 bits: write "
-                "it as a text"
+                f"the {which} side: the property {name!r} has an integer of more than 63 "
+                "bits: write it as a text"
             ) from None
         except pa.ArrowException as why:
             raise InvalidError(
