@@ -286,8 +286,9 @@ ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer, const int64_t *offset,
 OGRJOIN_API int64_t ogrjoin_layer_count(const struct ogrjoin_layer *layer);
 
 /** Sets *srid to the SRID of the layer's geometries in extended WKB (PostGIS),
- *  or to 0 if they have none.  It is the CRS of a layer for which no other is
- *  known: the caller gives "EPSG:srid" to ogrjoin_settings_use_crs().
+ *  to 0 if they have none, or to -1 if an Arrow column has no geometry.  It is
+ *  the CRS of a layer for which no other is known: the caller gives "EPSG:srid"
+ *  to ogrjoin_settings_use_crs().
  *  Errors  OGRJOIN_ERR_ARG: two geometries have different SRIDs */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_srid(const struct ogrjoin_layer *layer, int64_t *srid,

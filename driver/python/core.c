@@ -732,7 +732,17 @@ static PyObject *count_layer_features(PyObject *module, PyObject *capsule)
                         : NULL;
 }
 
-/* py_srid(layer) -> SRID of the geometries of a layer, or 0. */
+/* Returns an SRID as an int, or None for -1: there is no geometry. */
+static PyObject *object_of_srid(int64_t srid)
+{
+    if (srid >= 0)
+        return PyLong_FromLongLong(srid);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
+/* py_srid(layer) -> SRID of the geometries of a layer, 0 if they have none, or
+ * None if there is no geometry. */
 static PyObject *py_srid(PyObject *module, PyObject *capsule)
 {
     struct layer_handle *self = PyCapsule_GetPointer(capsule, LAYER);
@@ -742,8 +752,7 @@ static PyObject *py_srid(PyObject *module, PyObject *capsule)
     if (self == NULL)
         return NULL;
     err.status = ogrjoin_layer_srid(self->layer, &srid, &err);
-    return err.status == OGRJOIN_OK ? PyLong_FromLongLong(srid)
-                                    : raise_error(&err);
+    return err.status == OGRJOIN_OK ? object_of_srid(srid) : raise_error(&err);
 }
 
 /* --- an index --------------------------------------------------------------
@@ -783,6 +792,30 @@ static int make_index(void *data, struct ogrjoin_error *err)
 {
     struct index_work *w = data;
     return ogrjoin_index_new(w->layer, w->settings, &w->index, err);
+}
+
+/* check_settings(settings): raises the errors of index() that depend on nothing
+ * but the settings. */
+static PyObject *check_settings(PyObject *module, PyObject *settings)
+{
+    struct ogrjoin_error err = {OGRJOIN_OK, ""};
+    struct ogrjoin_settings *made;
+    int cancel = 0;
+    (void)module;
+    if (!PyDict_Check(settings))
+    {
+        PyErr_SetString(PyExc_TypeError, "settings must be a dict");
+        return NULL;
+    }
+    made = make_settings(settings, &cancel);
+    if (made == NULL)
+        return NULL;
+    err.status = ogrjoin_settings_check_pairs(made, &err);
+    ogrjoin_settings_free(made);
+    if (err.status != OGRJOIN_OK)
+        return raise_error(&err);
+    Py_INCREF(Py_None);
+    return Py_None;
 }
 
 /* index(layer, settings, left CRS or None, CRS of the layer or None) -> index
@@ -1363,7 +1396,7 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
 }
 
 /* py_source_srid(source) -> SRID of the rows of a source so far, or of the
- * first rows of a source that was not read yet; 0: none. */
+ * first array of a source that was not read yet, as py_srid() returns it. */
 static PyObject *py_source_srid(PyObject *module, PyObject *capsule)
 {
     struct source_handle *self = PyCapsule_GetPointer(capsule, SOURCE);
@@ -1376,7 +1409,7 @@ static PyObject *py_source_srid(PyObject *module, PyObject *capsule)
     Py_BEGIN_ALLOW_THREADS status =
         ogrjoin_source_srid(self->source, &srid, &err);
     Py_END_ALLOW_THREADS err.status = status;
-    return status == OGRJOIN_OK ? PyLong_FromLongLong(srid) : raise_error(&err);
+    return status == OGRJOIN_OK ? object_of_srid(srid) : raise_error(&err);
 }
 
 /* py_join_source(index, source, rows or 0) -> the tuple of join_to_buffers().
@@ -1585,6 +1618,38 @@ static void destroy_array_capsule(PyObject *capsule)
     if (array->release != NULL)
         array->release(array);
     free(array);
+}
+
+/* py_stream_schema(stream) -> capsule of the schema of an Arrow stream, or None
+ * if the stream fails, whose reader reports that. */
+static PyObject *py_stream_schema(PyObject *module, PyObject *capsule)
+{
+    struct ArrowArrayStream *stream =
+        PyCapsule_GetPointer(capsule, "arrow_array_stream");
+    struct ArrowSchema *schema;
+    PyObject *out;
+    int status;
+    (void)module;
+    if (stream == NULL)
+        return NULL;
+    schema = calloc(1, sizeof *schema);
+    if (schema == NULL)
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS status =
+        stream->release == NULL ? -1 : stream->get_schema(stream, schema);
+    Py_END_ALLOW_THREADS if (status == 0)
+    {
+        out = PyCapsule_New(schema, "arrow_schema", destroy_schema_capsule);
+        if (out == NULL)
+        {
+            schema->release(schema);
+            free(schema);
+        }
+        return out;
+    }
+    free(schema);
+    Py_INCREF(Py_None);
+    return Py_None;
 }
 
 static PyObject *make_schema_capsule(struct ArrowArrayStream *stream)
@@ -2520,7 +2585,9 @@ static PyMethodDef methods[] = {
     {"join", py_join, METH_VARARGS, NULL},
     {"source", py_source, METH_VARARGS, NULL},
     {"next_layer", py_next_layer, METH_VARARGS, NULL},
+    {"check_settings", check_settings, METH_O, NULL},
     {"source_srid", py_source_srid, METH_O, NULL},
+    {"stream_schema", py_stream_schema, METH_O, NULL},
     {"join_source", py_join_source, METH_VARARGS, NULL},
     {"trim", py_trim, METH_O, NULL},
     {"pair_word", py_pair_word, METH_VARARGS, NULL},

@@ -2,6 +2,8 @@
 
 import ctypes
 import datetime
+import array
+import copy
 import gc
 import os
 import pickle
@@ -270,6 +272,86 @@ def test_an_index_of_a_stream_keeps_its_rows():
     assert np.array_equal(index.pairs(points, on=asked.astype(str)).right, as_numbers)
 
 
+def features():
+    places = {"old": [0, 0], "far": [9, 9]}
+    return {"type": "FeatureCollection",
+            "features": [{"type": "Feature", "properties": {"a": name},
+                          "geometry": {"type": "Point", "coordinates": place}}
+                         for name, place in places.items()]}  # fmt: skip
+
+
+class Features:
+    """GeoJSON with a CRS; its owner may change it."""
+
+    crs = "EPSG:25833"
+
+    def __init__(self):
+        self.__geo_interface__ = features()
+
+
+def test_an_index_owns_geojson(monkeypatch):
+    shapely = pytest.importorskip("shapely")
+
+    def change(data):
+        data["features"].reverse()
+        data["features"][1]["properties"]["a"] = "new"
+
+    for side in (features(), Features()):
+        index = ogrjoin.Index(side)
+        change(getattr(side, "__geo_interface__", side))
+        rows = index.join([shapely.Point(0, 0)], "intersects", how="inner").read_all()
+        assert rows["join_fid"].to_pylist() == [0] and rows["a"].to_pylist() == ["old"]
+    with pytest.raises(ogrjoin.InvalidError, match="left EPSG:4326 and right EPSG:25833"):
+        ogrjoin.Index(Features()).pairs(shapely_with_crs("EPSG:4326"))
+    monkeypatch.setattr(copy, "deepcopy", None)  # joins at once copy nothing
+    assert len(ogrjoin.pairs([shapely.Point(0, 0)], features())) == 1
+    assert ogrjoin.validate([shapely.Point(0, 0)], features()).n_differences == 0
+
+
+def shapely_with_crs(crs):
+    geopandas = pytest.importorskip("geopandas")
+    return geopandas.GeoSeries.from_wkt(["POINT (0 0)"], crs=crs)
+
+
+def test_an_index_owns_the_rows_of_queries():
+    duckdb, shapely = pytest.importorskip("duckdb"), pytest.importorskip("shapely")
+    pa = pytest.importorskip("pyarrow")
+    left = [shapely.Point(0, 0)]
+    wkb = shapely.to_wkb(shapely.points([0.0, 9], [0, 9])).tolist()
+    connection = duckdb.connect()
+    given = pa.table({"n": [1, 2], "g": pa.array(wkb, pa.binary())})
+    connection.register("given", given)
+    connection.execute("create table t as select * from given")
+    index = ogrjoin.Index(connection.sql("from t"), column="g")
+    connection.execute("delete from t where n = 1")
+    assert index.join(left, "intersects", how="inner").read_all()["n"].to_pylist() == [1]
+
+    side = features()
+    joined = ogrjoin.join(side, [shapely.box(-1, -1, 10, 10)], "intersects")
+    index = ogrjoin.Index(joined)
+    assert index.join(left, "intersects", how="inner").read_all()["a"].to_pylist() == ["old"]
+    assert isinstance(index._right, pa.Table)
+
+
+class Tensor:
+    """As a tensor of PyTorch in the memory of the CPU, which numpy reads in place."""
+
+    def __init__(self, values):
+        self.values = np.array(values)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __setitem__(self, at, value):
+        self.values[at] = value
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.copy() if copy else self.values
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
 def test_an_index_owns_its_side():
     """Later changes of arrays, lists and frames change no answer."""
     shapely = pytest.importorskip("shapely")
@@ -322,6 +404,17 @@ def test_an_index_owns_its_side():
                 row = index.join(left, op, **options).read_all().to_pylist()[0]
                 assert (row["join_fid"], row["join_distance"]) == (0, 0.0)
                 assert row.get("n", 10) == row.get("join_n", 10) == 10
+
+    for make in (
+        lambda v: array.array("d", v),
+        lambda v: memoryview(array.array("d", v)),
+        Tensor,
+    ):
+        side = make([0.0, 1.0]), make([0.0, 1.0])
+        index = ogrjoin.Index(side)
+        side[0][0], side[0][1] = 1.0, 0.0
+        row = index.join(([0.0], [0.0]), "nearest").read_all().to_pylist()[0]
+        assert (row["join_fid"], row["join_distance"]) == (0, 0.0)
 
     id, score = np.array([1, 0]), pandas.array([0, 1])
     index = ogrjoin.Index(([-1.0, 1.0], [0.0, 0.0]), id=id, score=score)

@@ -1050,7 +1050,7 @@ oj_status arrow_features_first_srid(const struct arrow_layout *layout,
                                     int64_t *srid, struct oj_error *err)
 {
     struct geometry_column c;
-    int64_t row = 0, number = 0;
+    int64_t row = 0, number = layout->storage == ARROW_COORDINATES ? 0 : -1;
     memset(&c, 0, sizeof c);
     if (layout->storage == ARROW_WKB)
     {
@@ -1100,13 +1100,15 @@ oj_status arrow_features_make_layer(struct arrow_features *features,
     features->flat = oj_flat_buf_view(&features->made);
     if (features->n_held == 0)
         return OJ_OK;
+    storage = features->held[0].column.layout->storage;
+    if (storage == ARROW_COORDINATES)
+        features->srid.is_found = 1; /* none */
     OJ_TRY(use_arrow_coordinates_in_place(features, &fits, err));
     if (fits)
         return OJ_OK;
     atomic_init(&r.has_others, 0);
     atomic_init(&r.kinds, 0);
     status = cut_rows_into_slices(&r, err);
-    storage = features->held[0].column.layout->storage;
     if (status == OJ_OK)
         status = storage == ARROW_COORDINATES
                      ? read_slices(&r, &features->flat, err)

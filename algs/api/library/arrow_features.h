@@ -43,8 +43,9 @@ struct arrow_features
     struct oj_flat flat;     /**< valid after arrow_features_make_layer() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
                       set before arrow_features_make_layer() */
-    struct oj_arrow_srid srid;  /**< SRID of the first WKB geometry; it may be
-                                     set before, to that of previous rows */
+    struct oj_arrow_srid srid;  /**< SRID of the first WKB geometry, or 0 of
+                                     coordinates; it may be set before, to that
+                                     of previous rows */
     struct oj_arrow_srid other; /**< first WKB geometry with another SRID;
                                      is_found 0: there is none */
     struct arrow_reach
@@ -67,8 +68,8 @@ OJ_MUST_USE oj_status arrow_features_make_layer(struct arrow_features *features,
                                                 const int *cancel,
                                                 struct oj_error *err);
 
-/** Sets *srid to the SRID of the first geometry of an array, or to 0 if it has
- * no SRID, or if the column holds no WKB. */
+/** Sets *srid to the SRID of the first geometry of an array, to 0 if it has no
+ * SRID, or to -1 if the array has no geometry.  Coordinates have no SRID. */
 OJ_MUST_USE oj_status arrow_features_first_srid(
     const struct arrow_layout *layout, const struct ArrowArray *array,
     int64_t *srid, struct oj_error *err);

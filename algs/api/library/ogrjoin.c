@@ -1303,6 +1303,16 @@ static oj_status check_srids(const struct oj_arrow_srid *srid,
                    (long long)srid->row, (long long)srid->number);
 }
 
+/* Returns the SRID of a layer without rows of another SRID; -1: all of its rows
+ * are NULL in Arrow columns. */
+static int64_t number_of_srid(const struct ogrjoin_layer *layer)
+{
+    const struct oj_arrow_srid *srid = &layer->features.srid;
+    return srid->is_found || layer->features.n_rows < layer->flat.n_features
+               ? srid->number
+               : -1;
+}
+
 int ogrjoin_layer_srid(const struct ogrjoin_layer *layer, int64_t *srid,
                        struct ogrjoin_error *err)
 {
@@ -1312,7 +1322,7 @@ int ogrjoin_layer_srid(const struct ogrjoin_layer *layer, int64_t *srid,
         layer = layer->of;
     status = check_srids(&layer->features.srid, &layer->features.other, &why);
     if (status == OJ_OK)
-        *srid = layer->features.srid.number;
+        *srid = number_of_srid(layer);
     return api_error_export(status, &why, err);
 }
 
@@ -1320,7 +1330,7 @@ int ogrjoin_layer_srid(const struct ogrjoin_layer *layer, int64_t *srid,
 static oj_status srid_of_source(struct ogrjoin_source *source, int64_t *srid,
                                 struct oj_error *err)
 {
-    *srid = source->srid.number;
+    *srid = source->srid.is_found ? source->srid.number : -1;
     if (source->n_layers > 0)
         return check_srids(&source->srid, &source->other_srid, err);
     if (source->held == NULL)

@@ -102,7 +102,8 @@ int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows)
 }
 
 /* Reads all arrays of a stream. If the CRS of the side or the type of its
- * geometries depends on the rows, takes them from the first array. */
+ * geometries depends on the rows, takes them from the first array
+ * with a geometry. */
 static oj_status read_chunks(struct ArrowArrayStream *stream,
                              struct rows_side *side,
                              const struct ogrjoin_settings *settings,
@@ -116,9 +117,10 @@ static oj_status read_chunks(struct ArrowArrayStream *stream,
         OJ_TRY(api_stream_next(stream, &array, err));
         if (array.release == NULL)
             return OJ_OK;
-        if (array.length > 0 && chunks->n == 0 &&
+        if (array.length > 0 && (chunks->n == 0 || !side->srid.is_found) &&
             rows_side_depends_on_rows(side))
-            status = rows_side_read_first_array(side, settings, &array, err);
+            status = rows_side_read_first_array(
+                side, settings, &array, rows_chunks_count_rows(chunks), err);
         if (status == OJ_OK && array.length > 0)
             OJ_TRY(rows_chunks_add(chunks, side, &array, 0, err));
         else
@@ -600,11 +602,12 @@ static oj_status open_input(struct rows_stream *s, struct oj_error *err)
         else
             OJ_TRY(oj_arrow_shared_make(&array, &s->large, err));
     }
-    return s->large != NULL
-               ? rows_side_read_first_array(&s->input, s->settings,
-                                            oj_arrow_shared_array(s->large),
-                                            err)
-               : OJ_OK;
+    if (s->large == NULL)
+        return OJ_OK;
+    OJ_TRY(rows_side_read_first_array(&s->input, s->settings,
+                                      oj_arrow_shared_array(s->large), 0, err));
+    s->input.srid.is_found = 1; /* the output has its CRS, or none */
+    return OJ_OK;
 }
 
 static oj_status read_pick_scores(struct rows_stream *s, struct oj_error *err)

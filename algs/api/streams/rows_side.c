@@ -645,14 +645,16 @@ oj_status rows_side_set_srid_crs(struct rows_side *side,
 oj_status rows_side_read_first_array(struct rows_side *side,
                                      const struct ogrjoin_settings *settings,
                                      const struct ArrowArray *array,
-                                     struct oj_error *err)
+                                     int64_t first_row, struct oj_error *err)
 {
-    const struct oj_arrow_geometry_column of = describe_geometries(side, 0);
+    const struct oj_arrow_geometry_column of =
+        describe_geometries(side, first_row);
     int is_extended;
     OJ_TRY(check_record_batch(side, array, err));
     OJ_TRY(oj_arrow_iso_wkb_detect_srid(&of, array, side->geometry, &side->srid,
                                         &is_extended, err));
-    side->srid.is_found = 1;
+    if (of.schema->format[0] == 'v') /* the first array decides the format */
+        side->srid.is_found = 1;
     if (is_extended && of.schema->format[0] == 'v')
     {
         OJ_TRY(replace_geometry_schema(side, "Z", err));

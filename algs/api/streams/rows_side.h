@@ -72,10 +72,11 @@ int rows_side_depends_on_rows(const struct rows_side *side);
 
 /** Reads from the first array of the side whether its geometries are converted,
  * and their SRID, which becomes the CRS of a side without one. array is not
- * kept. */
+ * kept; first_row is the number of its first row. side->srid.is_found 0: the
+ * array has no geometry, and the next one can be read as this one. */
 OJ_MUST_USE oj_status rows_side_read_first_array(
     struct rows_side *side, const struct ogrjoin_settings *settings,
-    const struct ArrowArray *array, struct oj_error *err);
+    const struct ArrowArray *array, int64_t first_row, struct oj_error *err);
 
 /** Makes the SRID that was found the CRS of the side, if it has none. */
 OJ_MUST_USE oj_status rows_side_set_srid_crs(

@@ -73,22 +73,54 @@ def read_from_side(side: Any) -> str | None:
     column that has one, otherwise None."""
     if getattr(side, "crs", None) is not None:
         return as_text(side.crs)
+    package = type(side).__module__.split(".")[0]
+    if package == "pyarrow" and hasattr(getattr(side, "type", None), "__arrow_ext_serialize__"):
+        return read_from_field(side)  # an array
+    if package == "polars" and hasattr(side, "__arrow_c_stream__"):
+        return read_from_stream(side.head(0).__arrow_c_stream__())
     schema = getattr(side, "schema", None)
     if schema is None or not hasattr(schema, "get_field_index"):
         return None  # not a pyarrow table
     return next((crs for field in schema if (crs := read_from_field(field))), None)
 
 
-def read_from_layer(layer: Any, which: str) -> str | None:
-    """Returns the CRS of the SRID of a layer's extended WKB, or None.  Rows with two
-    SRIDs are an error.  which: "left" or "right", for the error."""
+def read_from_stream(stream: Any) -> str | None:
+    """Returns the CRS of the first column that has one of an Arrow stream, which is a
+    capsule, or None.  The rows remain in the stream."""
     try:
-        return of_srid(_core.srid(layer))
+        import pyarrow as pa
+    except ImportError:
+        return None
+    schema = _core.stream_schema(stream)
+    if schema is None:
+        return None
+    field = pa.Field._import_from_c_capsule(schema)
+    fields = list(field.type) if pa.types.is_struct(field.type) else [field]
+    return next((crs for field in fields if (crs := read_from_field(field))), None)
+
+
+def read_srid(layer: Any, which: str) -> int | None:
+    """Returns the SRID of a layer's extended WKB, 0 if it has none, or None if it has no
+    geometry.  Rows with two SRIDs are an error.  which: "left" or "right", for the error."""
+    try:
+        return _core.srid(layer)
     except InvalidError as why:
         raise InvalidError(f"{which} side: {why}") from None
 
 
-def of_srid(srid: int) -> str | None:
+def read_from_layer(layer: Any, which: str) -> str | None:
+    """Returns the CRS of the SRID of a layer, or None; see read_srid()."""
+    return of_srid(read_srid(layer, which))
+
+
+def are_equal(one: str | None, other: str | None) -> bool:
+    """Returns True if two texts, or two missing ones, mean one CRS."""
+    if one is None or other is None or one == other:
+        return one == other
+    return compare(one, other) == 1
+
+
+def of_srid(srid: int | None) -> str | None:
     return f"EPSG:{srid}" if srid else None
 
 

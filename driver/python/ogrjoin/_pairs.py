@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Literal, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -262,6 +262,7 @@ def pad_unpaired_rows(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
 
 
 _PROGRESS_ROWS = 65536
+_ALL_ROWS = 2**62
 
 # Maximum number of indexes that an Index keeps, one per combination of settings.
 _MOST_INDEXES = 4
@@ -498,8 +499,8 @@ class _Plan(NamedTuple):
 
 class Index:
     """A join side that stays in memory, with one index for each kind of join.  Arrays,
-    lists and frames are copied, so that later changes of them have no effect; tables of
-    Arrow are used in place; a stream is read into a table.
+    lists, frames and GeoJSON are copied, so that later changes of them have no effect;
+    tables of Arrow are used in place; a stream or a query is read into a table.
 
     on     a value for each row: only pairs with equal values count
     id     a number for each row, used instead of the row number for ties and
@@ -532,9 +533,14 @@ class Index:
         backend: str | None = None,
         _is_kept: bool = True,
     ) -> None:
+        of_right = _crs.read_from_side(right)
         if _is_kept:  # False: one join is made at once
             right, id, score = _sides.own(right), _sides.own(id), _sides.own(score)
             texts = [_sides.own(text) for text in texts]
+        readable = _sides.with_crs(right)
+        of_right = of_right or _crs.read_from_side(readable)
+        if not _is_kept or _sides.is_once(right):
+            right = readable
         self._right = right  # for join()
         self._has_m = _asks_for_m_values(along)
         self._compared = {"similar": similar_words(similar), "vector": vector}
@@ -545,7 +551,7 @@ class Index:
             self._compared[name] = "value"
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
-        self._crs = _crs.read_from_side(right)
+        self._crs = of_right
         self._indexes: dict[Any, Any] = {}  # the last _MOST_INDEXES that were used
         self._rows: Any = None  # the right side with its columns, for join()
         _add_columns(self._layer, "right", id, score=score, texts=texts)
@@ -665,6 +671,8 @@ class Index:
         **settings: Any,
     ) -> Pairs:
         """Returns the pairs of left with this side; see ogrjoin.pairs()."""
+        n_rows = _sides.count_rows(left)
+        left = _sides.with_crs(left)
         plan = self._plan_join(
             left, op, column, max_distance, on, id, texts, crs, settings
         )
@@ -683,19 +691,21 @@ class Index:
         if progress is None and not is_whole and not plan.has_columns:
             if _sides.is_reader(left):
                 with _sides.sides_of([left], None, False) as streams:
-                    return self._pairs_of_stream(plan, next(streams), left)
+                    return self._pairs_of_stream(plan, next(streams), n_rows)
             stream = _sides.stream_of(left)
             if stream is not None:
-                return self._pairs_of_stream(plan, stream, left)
+                return self._pairs_of_stream(plan, stream, n_rows)
         pieces = [(0, left)]
         if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
             if len(pieces) > 1:
                 plan.check_rows(pieces[-1][0] + len(pieces[-1][1]))
+        layers = (
+            (first, self._make_layer(piece, "left", plan.settings, column, texts, first), None)
+            for first, piece in pieces
+        )
         joined = []
-        for first, piece in pieces:
-            layer = self._make_layer(piece, "left", plan.settings, column, texts, first)
-            plan = self._with_srid(plan, layer)
+        for plan, first, layer in self._with_plans(plan, layers):
             if len(pieces) == 1:
                 plan.check_rows(_core.count(layer))
             joined.append(self._join_layer(plan, layer, first))
@@ -707,12 +717,17 @@ class Index:
             return self._free_large_scratch(joined[0])
         return self._free_large_scratch(_concatenate_pairs(joined, plan.index))
 
-    def _pairs_of_stream(self, plan: _Plan, stream: Any, left: Any) -> Pairs:
-        """Returns the pairs of all rows of stream, a stream of the rows of left."""
+    def _pairs_of_stream(self, plan: _Plan, stream: Any, n_rows: int) -> Pairs:
+        """Returns the pairs of all rows of stream.  n_rows: their number, or 0."""
         source = _core.source(stream.__arrow_c_stream__(), plan.column, plan.reading)
         if plan.takes_srid:
-            plan = self._with_crs(plan, _crs.of_srid(_core.source_srid(source)))
-        made = _core.join_source(plan.index, source, _sides.count_rows(left))
+            srid = _core.source_srid(source)
+            if srid is None:  # a later array has the first geometry
+                layer = _core.next_layer(source, _ALL_ROWS)
+                plan = self._with_crs(plan, _crs.read_from_layer(layer, "left"))
+                return self._free_large_scratch(self._join_layer(plan, layer, 0))
+            plan = self._with_crs(plan, _crs.of_srid(srid))
+        made = _core.join_source(plan.index, source, n_rows)
         if plan.takes_srid:
             _core.source_srid(source)  # raises an error if rows have another SRID
         return self._free_large_scratch(_pairs_of_result(made, plan.settings["op"], 0, plan.index))
@@ -750,6 +765,7 @@ class Index:
             raise InvalidError(f"batch_size must be 1 or more, not {batch_size}")
         if settings.get("one_to_one"):
             raise UnsupportedError("one_to_one needs all rows at once: use pairs()")
+        left = _sides.with_crs(left)
         plan = self._plan_join(
             left, op, column, max_distance, on, id, texts, crs, settings
         )
@@ -763,8 +779,10 @@ class Index:
     def _batches(self, plan: _Plan, left: Any, batch_size: int) -> Iterator[Pairs]:
         n = 0
         try:
-            for first, layer in self._layers_of_batches(plan, left, batch_size):
-                plan = self._with_srid(plan, layer)
+            # No variable holds the iterator, so that an error closes left at once.
+            for plan, first, layer in self._with_plans(
+                plan, self._layers_of_batches(plan, left, batch_size)
+            ):
                 n = first + _core.count(layer)
                 plan.check_rows(n, False)
                 yield self._join_layer(plan, layer, first)
@@ -775,9 +793,10 @@ class Index:
 
     def _layers_of_batches(
         self, plan: _Plan, left: Any, batch_size: int, first: int = 0
-    ) -> Iterator[tuple[int, Any]]:
-        """Yields (first row, layer) for each batch of batch_size rows.  first is the
-        number of the first row of left."""
+    ) -> Iterator[tuple[int, Any, str | None]]:
+        """Yields (first row, layer, CRS that its data state) for each batch of batch_size
+        rows.  first is the number of the first row of left."""
+        crs = _crs.read_from_side(left) if plan.takes_srid else None
         column = None if _sides.reads_columns(plan.reading) else plan.column
         is_reader = _sides.is_reader(left)
         stream = None if is_reader else _sides.stream_of(left, column)
@@ -790,15 +809,15 @@ class Index:
                 layer = _core.next_layer(source, batch_size)
                 if layer is None:
                     break
-                yield first, layer
+                yield first, layer, crs
                 first += _core.count(layer)
         elif is_reader or _sides.is_iterator(left):
             sides = [left] if is_reader else left
             with _sides.sides_of(sides, column, not is_reader) as pieces:
-                for piece in pieces:
-                    for at, layer in self._layers_of_batches(plan, piece, batch_size, first):
-                        yield at, layer
-                        first = at + _core.count(layer)
+                for piece in map(_sides.with_crs, pieces):
+                    for of_piece in self._layers_of_batches(plan, piece, batch_size, first):
+                        yield of_piece
+                        first = of_piece[0] + _core.count(of_piece[1])
         else:
             pieces = _sides.slices(left, batch_size)
             if len(pieces) > 1:
@@ -807,7 +826,7 @@ class Index:
                 layer = self._make_layer(
                     piece, "left", plan.settings, plan.column, plan.texts, first + at
                 )
-                yield first + at, layer
+                yield first + at, layer, crs
 
     def _plan_join(
         self,
@@ -842,6 +861,8 @@ class Index:
             classes, layer = self._classes_of(on)
         of_left = _crs.read_from_side(left)
         takes_srid = of_left is None and crs != "ignore" and _sides.may_have_srid(left)
+        if takes_srid:  # the index, which checks the settings, is made later
+            _core.check_settings({**self._settings, **settings})
         return _Plan(
             settings,
             None if takes_srid else self._index(of_left, settings, layer),
@@ -860,17 +881,40 @@ class Index:
         """Returns the plan with an index for a left side in this CRS."""
         return plan._replace(index=self._index(crs, plan.settings, plan.layer), crs=crs)
 
-    def _with_srid(self, plan: _Plan, layer: Any) -> _Plan:
+    def _with_plans(
+        self, plan: _Plan, layers: Iterable[tuple[int, Any, str | None]]
+    ) -> Iterator[tuple[_Plan, int, Any]]:
+        """Yields (plan with an index, first row, layer) for left rows in layers, which are
+        (first row, layer, CRS that its data state).  Layers before the first geometry wait
+        for it, since its SRID is their CRS, too."""
+        waiting: list[tuple[int, Any]] = []
+        for first, layer, crs in layers:
+            plan = self._with_srid(plan, layer, crs)
+            waiting.append((first, layer))
+            while plan.index is not None and waiting:
+                yield plan, *waiting.pop(0)
+        if waiting:
+            plan = self._with_crs(plan, None)
+        for first, layer in waiting:
+            yield plan, first, layer
+
+    def _with_srid(self, plan: _Plan, layer: Any, stated: str | None = None) -> _Plan:
         """Returns the plan with an index for the CRS of left rows, of which layer has the
-        first or the next ones."""
+        first or the next ones.  stated is the CRS that its data state.  Rows without a
+        geometry have any CRS: the plan stays as it is."""
         if not plan.takes_srid:
             return plan
-        crs = _crs.read_from_layer(layer, "left")
+        crs = stated
+        if stated is None:
+            srid = _crs.read_srid(layer, "left")
+            if srid is None:
+                return plan
+            crs = _crs.of_srid(srid)
         if plan.index is None:
             return self._with_crs(plan, crs)
-        if crs is not None and crs != plan.crs:
+        if not _crs.are_equal(crs, plan.crs):
             raise InvalidError(
-                f"left side: the SRID of a batch is {crs}, and the first batch has "
+                f"left side: the CRS of a batch is {crs or 'none'}, and the first one has "
                 f"{plan.crs or 'none'}, but a layer has one CRS: bring its rows to one CRS, or "
                 'write crs="ignore"'
             )
@@ -1018,6 +1062,7 @@ def validate(
     )
     settings.update(index._compared)
     settings["crs"] = crs
+    left = _sides.with_crs(left)
     layer = index._make_layer(left, "left", settings, left_column)
     of_left = _crs.read_from_side(left)
     if of_left is None and crs != "ignore":

@@ -6,15 +6,17 @@ stream or array, a pair (x, y) of arrays, or an object with __geo_interface__.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _crs
 from ._errors import InvalidError, Status
 from ._errors import make as make_error
 
 _POLYGON = 4  # OGRJOIN_POLYGON
+_DLPACK_CPU = 1  # kDLCPU
 _MOST = 1e150  # OJ_FLAT_MOST: points with larger coordinates count as empty
 
 
@@ -305,6 +307,28 @@ def stream_of(side: Any, column: str | None = None) -> Any:
     return None
 
 
+class _WithCrs:
+    """The stream of a side, with the CRS that its schema states."""
+
+    def __init__(self, side: Any) -> None:
+        self._stream = side.__arrow_c_stream__()
+        self.crs = _crs.read_from_stream(self._stream)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._stream
+
+
+def with_crs(side: Any) -> Any:
+    """Returns a stream, which can be read once, in place of a side whose CRS only its
+    stream states.  Returns any other side unchanged."""
+    if not hasattr(side, "__arrow_c_stream__") or shapely_array(side) is not None:
+        return side
+    known = type(side).__module__.split(".")[0] in ("geopandas", "pandas", "polars", "pyarrow")
+    if known or is_geodataframe(side) or getattr(side, "crs", None) is not None:
+        return side
+    return side if hasattr(getattr(side, "schema", None), "get_field_index") else _WithCrs(side)
+
+
 def may_have_srid(side: Any) -> bool:
     """Returns True if side is read from columns of Arrow, which may be extended WKB."""
     if is_geodataframe(side) or shapely_array(side) is not None:
@@ -341,8 +365,10 @@ def is_once(side: Any) -> bool:
 def own(side: Any) -> Any:
     """Returns a side, or a column of values, that does not change later, neither by
     being read nor by its owner.  Arrow data do not change, and are not copied, but the
-    rows of a stream are read into a table."""
-    if hasattr(side, "__arrow_c_stream__") and is_once(side):
+    rows of a stream or of a query are read into a table."""
+    package = type(side).__module__.split(".")[0]
+    is_run = is_query(side) and package != "polars"  # frames of Polars do not change
+    if hasattr(side, "__arrow_c_stream__") and (is_once(side) or is_run):
         try:
             import pyarrow as pa
         except ImportError:
@@ -354,8 +380,9 @@ def own(side: Any) -> Any:
             message = f"right side: reading the Arrow stream failed: {error}"
             raise make_error(Status.IO, message) from None
     if type(side) is tuple:
-        return tuple(own(values) for values in side)
-    package = type(side).__module__.split(".")[0]
+        sized = (v for v in side if hasattr(v, "__len__") and getattr(v, "ndim", 1) > 0)
+        is_refused = len(set(map(len, sized))) > 1  # columns of different lengths
+        return side if is_refused else tuple(map(_own_column, side))
     if package in ("pandas", "geopandas"):
         if not hasattr(side, "iloc"):
             return side.copy()  # an array or an index
@@ -365,7 +392,26 @@ def own(side: Any) -> Any:
         return side.copy(deep=int(pandas.__version__.split(".")[0]) < 3)
     if package == "polars" and hasattr(side, "clone"):
         return side.clone()  # shares the columns until one of both changes
-    return side.copy() if isinstance(side, (np.ndarray, list, dict)) else side
+    is_other = package == "shapely" or has_arrow(side) or shapely_array(side) is not None
+    if is_geojson(side) and not is_other:
+        return copy.deepcopy(getattr(side, "__geo_interface__", side))
+    return side.copy() if isinstance(side, (np.ndarray, list)) else side
+
+
+def _own_column(values: Any) -> Any:
+    """Returns own(values), or a copy of an array that is not of numpy, such as a
+    memoryview or a tensor of PyTorch, unless it is on a device."""
+    owned = own(values)
+    if owned is not values or isinstance(values, (str, bytes, np.generic)) or has_arrow(values):
+        return owned
+    if hasattr(values, "__cuda_array_interface__"):
+        return values
+    if hasattr(values, "__dlpack_device__"):
+        return values if values.__dlpack_device__()[0] != _DLPACK_CPU else np.array(values)
+    try:
+        return np.array(memoryview(values))
+    except TypeError:
+        return np.array(values) if hasattr(values, "__array__") else values
 
 
 def has_arrow(side: Any) -> bool:
@@ -407,6 +453,7 @@ class _Stream:
 
     def __init__(self, reader: Any) -> None:
         self._reader = reader
+        self.schema = reader.schema
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._reader.__arrow_c_stream__(requested_schema)

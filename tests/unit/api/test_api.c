@@ -700,6 +700,29 @@ static void keep_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
+/* Rows that are all NULL have no SRID, not even 0. */
+TEST(srid_of_missing_geometries)
+{
+    static const uint8_t valid[] = {0};
+    static const int32_t offset[] = {0, 0, 0};
+    const void *buffers[] = {valid, offset, ""};
+    struct ArrowArray array = {.length = 2,
+                               .null_count = 2,
+                               .n_buffers = 3,
+                               .buffers = buffers,
+                               .release = keep_array};
+    struct ArrowSchema schema = {.format = "z",
+                                 .name = "g",
+                                 .flags = ARROW_FLAG_NULLABLE,
+                                 .release = keep_schema};
+    struct ogrjoin_layer *layer = NULL;
+    int64_t srid = 0;
+    must(ogrjoin_layer_from_array(&schema, &array, NULL, NULL, &layer, &err));
+    must(ogrjoin_layer_srid(layer, &srid, &err));
+    ck_assert_int_eq(srid, -1);
+    ogrjoin_layer_free(layer);
+}
+
 /* A layer's SRID is that of all of its geometries, which must be one. */
 TEST(srid_of_layers_and_sources)
 {
