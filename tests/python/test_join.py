@@ -420,7 +420,7 @@ def test_a_text_that_is_no_geometry_is_named_in_one_line(which):
     good = pa.table({"g": ["POINT(1 1)"]})
     bad = pa.table({"g": ["POINT(1 1)", "nowhere"]})
     sides = (bad, good) if which == "left" else (good, bad)
-    with pytest.raises(ogrjoin.InvalidError, match=f"^row 1: the column g of the {which} side holds no") as caught:
+    with pytest.raises(ogrjoin.InvalidError, match=f"^{which} side: row 1: the column g holds no") as caught:
         ogrjoin.join(*sides, "nearest", left_column="g", right_column="g").read_all()
     assert "\n" not in str(caught.value)
 
