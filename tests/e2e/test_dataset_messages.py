@@ -45,7 +45,7 @@ def check_options_without_meaning():
     for option in sorted(options):
         with Messages() as messages:
             gdal.OpenEx(f"JOIN:-{option} a.gpkg b.gpkg", gdal.OF_VECTOR)
-        is_refused = "has no meaning for a join that is read as a dataset" in str(messages.errors)
+        is_refused = "has no meaning in a spec file or a dataset" in str(messages.errors)
         same(is_refused, f"-{option}" in listed - {"-nlt"}, f"-{option}: {messages.all}")
 
 
