@@ -58,6 +58,12 @@ static oj_status open_column(const struct ArrowSchema *schema,
     OJ_TRY(oj_arrow_check_array(schema, &column->array, err));
     OJ_TRY(oj_arrow_schema_copy(schema, NULL, &column->schema, err));
     column->kind = oj_arrow_field_kind(schema);
+    if (strncmp(oj_arrow_schema_of_decoded_values(schema)->format, "tD", 2) ==
+        0)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "on: durations cannot be compared, only numbers, texts, "
+                       "times and binary values: convert both sides to numbers "
+                       "of one unit");
     if (!oj_field_kind_is_compared(column->kind))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "on: values in the Arrow format \"%.100s\" cannot be "

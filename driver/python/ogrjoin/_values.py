@@ -81,7 +81,8 @@ def _column_of_objects(values: Any) -> Any:
     if all(issubclass(kind, str) for kind in kinds):
         bits = np.packbits(~missing, bitorder="little") if missing.any() else None
         return _core.column(len(values), "U", bits, *text_buffers(values))
-    if not all(issubclass(kind, (int, float, np.number, np.bool_)) for kind in kinds):
+    numbers = (int, float, np.number, np.bool_)  # timedelta64 is a subclass of np.number
+    if not all(issubclass(k, numbers) and not issubclass(k, np.timedelta64) for k in kinds):
         return None
     made = _array_of_numbers(present, kinds)
     if made is None:

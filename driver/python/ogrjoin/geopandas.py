@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Callable, Literal, Sequence
 
+import geopandas.tools
 import numpy as np
 import numpy.typing as npt
 
